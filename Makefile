@@ -1,0 +1,69 @@
+# `make demo` and `make test` do everything from a fresh clone; `make help` lists the rest.
+# All paths are relative, so the project may lie under a directory with spaces in its name.
+
+VENV := .venv
+RUN := $(VENV)/bin/python -m
+LINTED := src tests
+# Each worker that runs a Spark test starts a JVM, hence the upper bound; tests of one xdist_group share a worker.
+PARALLEL := -n auto --maxprocesses 4 --dist loadgroup
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint types imports unit conformance format lock java install clean
+
+help:
+	@echo "make demo         install into $(VENV) and run the main job"
+	@echo "make test         install into $(VENV) and run every check: lint, types, imports, unit"
+	@echo "make lint         ruff: format and rules"
+	@echo "make types        mypy --strict"
+	@echo "make imports      rooms import one way; pyspark only in cepheid.spark"
+	@echo "make unit         pytest; ARGS='tests/syntax -k window' to choose"
+	@echo "make conformance  all corpora through the reference evaluator; ENGINE=<name> for another"
+	@echo "make format       let ruff format and fix"
+	@echo "make lock         choose the versions anew from pyproject.toml, write requirements.lock"
+	@echo "make clean        remove $(VENV) and everything else that was made here"
+	@echo
+	@echo "PYTHON=/path/to/python3 chooses the Python that $(VENV) is made with (3.11 or newer)."
+
+demo: install
+	@$(VENV)/bin/cepheid demo
+
+test: java lint types imports unit
+
+lint: install
+	$(RUN) ruff format --check $(LINTED)
+	$(RUN) ruff check $(LINTED)
+
+types: install
+	$(RUN) mypy --strict src
+
+imports: install
+	$(VENV)/bin/lint-imports
+
+unit: install
+	$(RUN) pytest $(PARALLEL) $(ARGS)
+
+ENGINE := reference
+conformance: install
+	$(VENV)/bin/python tests/conformance/run.py --engine $(ENGINE) $(wildcard tests/conformance/*.jsonl tests/conformance/*.jsonl.gz)
+
+format: install
+	$(RUN) ruff format $(LINTED)
+	$(RUN) ruff check --fix $(LINTED)
+
+# Needs no working install, so that it can repair a lock that no longer installs.
+lock:
+	@scripts/make-venv.sh $(VENV)
+	$(RUN) pip install --quiet uv
+	$(RUN) uv pip compile pyproject.toml --extra spark --group dev --universal --upgrade --generate-hashes \
+		--no-annotate --custom-compile-command "make lock" --quiet --output-file requirements.lock
+
+java:
+	@scripts/require-java.sh
+
+# Always asked, cheap when there is nothing to do.
+install:
+	@scripts/install.sh $(VENV)
+
+clean:
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis build dist
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,31 @@
+"""Cepheid: complex event processing for Apache Spark.
+
+    from cepheid import Pattern, skip
+
+`Pattern` describes what to look for; `pattern.match_events(rows)` looks for it in rows in memory.
+"""
+
+from cepheid.errors import (
+    CepheidError,
+    ConditionError,
+    EvaluationError,
+    InputError,
+    MalformedPatternError,
+    SkipError,
+)
+from cepheid.pattern import Pattern
+from cepheid.syntax import skip
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "CepheidError",
+    "ConditionError",
+    "EvaluationError",
+    "InputError",
+    "MalformedPatternError",
+    "Pattern",
+    "SkipError",
+    "__version__",
+    "skip",
+]

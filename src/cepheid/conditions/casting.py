@@ -1,0 +1,279 @@
+"""Values from one type to another, by Spark's ANSI rules: what does not fit is an error, not NULL or a wrapped number.
+
+Comes in: a Python value (as Arrow's `to_pylist` gives it) and a type. Goes out: the value of that type.
+Called by binding, for constants, and by evaluation. Where a time zone is needed it is UTC.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import struct
+from collections.abc import Callable
+from datetime import UTC, date, datetime, time, timedelta, timezone
+from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
+from typing import Any
+
+from cepheid.conditions.types import DataType, Kind
+from cepheid.errors import EvaluationError
+
+EXACT = Context(prec=80, rounding=ROUND_HALF_UP)
+"""Wide enough for any product of two 38-digit decimals, so that only the final rounding to a type's scale rounds."""
+
+_INTEGER = re.compile(r"[+-]?\d+\Z")
+_MOMENT = re.compile(
+    r"(?P<year>\d{4})(?:-(?P<month>\d{1,2})(?:-(?P<day>\d{1,2})"
+    r"(?:[ T](?P<rest>.*))?)?)?\Z",
+    re.DOTALL,
+)
+_CLOCK = re.compile(r"(\d{1,2})(?::(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,6})\d*)?)?)?\s*(Z|UTC|[+-]\d{1,2}(?::?\d{2})?)?\Z")
+_TRUE = frozenset({"t", "true", "y", "yes", "1"})
+_FALSE = frozenset({"f", "false", "n", "no", "0"})
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def cast(value: Any, target: DataType) -> Any:
+    """The value as one of the target type; NULL stays NULL; an `EvaluationError` where it does not fit."""
+    if value is None:
+        return None
+    convert = _CASTS.get(target.kind)
+    if convert is None:
+        raise EvaluationError(f"cannot cast {shown(value)} to {target}")
+    try:
+        return convert(value, target)
+    except (ValueError, InvalidOperation, OverflowError) as error:
+        raise EvaluationError(f"cannot cast {shown(value)} to {target}") from error
+
+
+def shown(value: Any) -> str:
+    """A value as an error shows it."""
+    if isinstance(value, str):
+        return f"'{value}'"
+    return "NULL" if value is None else str(value)
+
+
+def fit_integer(value: int, target: DataType) -> int:
+    """The value, if the integral type can hold it."""
+    limit = 1 << (target.bits - 1)
+    if -limit <= value < limit:
+        return value
+    raise EvaluationError(f"overflow: {value} does not fit into {target}")
+
+
+def fit_decimal(value: Decimal, target: DataType) -> Decimal:
+    """The value rounded half up to the type's scale, if its digits then fit."""
+    rounded = value.quantize(Decimal(1).scaleb(-target.scale), context=EXACT)
+    if rounded.adjusted() + 1 + target.scale > target.precision and rounded != 0:
+        raise EvaluationError(f"overflow: {value} does not fit into {target}")
+    return rounded
+
+
+def single(value: float) -> float:
+    """The nearest value of 32 bits."""
+    if math.isnan(value) or math.isinf(value):
+        return value
+    try:
+        rounded: float = struct.unpack("f", struct.pack("f", value))[0]
+    except OverflowError:
+        return math.copysign(math.inf, value)
+    return rounded
+
+
+def _boolean(value: Any, target: DataType) -> bool:
+    if isinstance(value, str):
+        word = value.strip().lower()
+        if word in _TRUE or word in _FALSE:
+            return word in _TRUE
+        raise ValueError(value)
+    if isinstance(value, bool | int | float | Decimal):
+        return value != 0
+    raise ValueError(value)
+
+
+def _integer(value: Any, target: DataType) -> int:
+    if isinstance(value, str):
+        if not _INTEGER.match(value.strip()):
+            raise ValueError(value)
+        return fit_integer(int(value), target)
+    if isinstance(value, bool | int | float | Decimal):
+        return fit_integer(int(value), target)
+    if isinstance(value, datetime):
+        return fit_integer((as_aware(value) - _EPOCH) // timedelta(seconds=1), target)
+    raise ValueError(value)
+
+
+def _fractional(value: Any, target: DataType) -> float:
+    if isinstance(value, datetime):
+        value = (as_aware(value) - _EPOCH) / timedelta(seconds=1)
+    elif isinstance(value, str):
+        if "_" in value:
+            raise ValueError(value)
+        value = value.strip()
+    elif not isinstance(value, bool | int | float | Decimal):
+        raise ValueError(value)
+    number = float(value)
+    return single(number) if target.kind is Kind.FLOAT else number
+
+
+def _decimal(value: Any, target: DataType) -> Decimal:
+    if isinstance(value, float):
+        value = repr(value)
+    elif isinstance(value, str):
+        value = value.strip()
+    elif isinstance(value, bool):
+        value = int(value)
+    elif not isinstance(value, int | Decimal):
+        raise ValueError(value)
+    number = Decimal(value)
+    if not number.is_finite():
+        raise ValueError(value)
+    return fit_decimal(number, target)
+
+
+def single_text(value: float) -> str:
+    """A float of 32 bits as text: as few digits as tell it from its neighbours."""
+    for digits in range(1, 10):
+        shortest = float(f"{value:.{digits}g}")
+        if single(shortest) == value:
+            return java_double(shortest)
+    return java_double(value)
+
+
+def _string(value: Any, target: DataType) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return java_double(value)
+    if isinstance(value, Decimal):
+        return format(value, "f")
+    if isinstance(value, datetime):
+        text = (value.astimezone(UTC) if value.tzinfo else value).strftime("%H:%M:%S")
+        fraction = f".{value.microsecond:06}".rstrip("0") if value.microsecond else ""
+        return f"{(value.astimezone(UTC) if value.tzinfo else value).date().isoformat()} {text}{fraction}"
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, bytes):
+        return value.decode("utf-8", errors="replace")
+    if isinstance(value, int):
+        return str(value)
+    raise ValueError(value)
+
+
+def java_double(value: float) -> str:
+    """A double as Java writes it, since Spark's casts to string do so too."""
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
+    if value == 0 or 1e-3 <= abs(value) < 1e7:
+        text = format(Decimal(repr(value)), "f")
+        return text if "." in text else text + ".0"
+    sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
+    rest = "".join(map(str, digits[1:])) or "0"
+    return f"{'-' if sign else ''}{digits[0]}.{rest}E{int(exponent) + len(digits) - 1}"
+
+
+def _binary(value: Any, target: DataType) -> bytes:
+    if isinstance(value, str):
+        return value.encode()
+    if isinstance(value, bytes):
+        return value
+    raise ValueError(value)
+
+
+def _date(value: Any, target: DataType) -> date:
+    if isinstance(value, str):
+        found = _MOMENT.match(value.strip())
+        if not found:
+            raise ValueError(value)
+        return date(int(found["year"]), int(found["month"] or 1), int(found["day"] or 1))
+    if isinstance(value, datetime):
+        return (value.astimezone(UTC) if value.tzinfo else value).date()
+    if isinstance(value, date):
+        return value
+    raise ValueError(value)
+
+
+def _timestamp(value: Any, target: DataType) -> datetime:
+    if isinstance(value, bool | str):
+        moment = _moment_of_text(value) if isinstance(value, str) else None
+    elif isinstance(value, int | float | Decimal):
+        moment = _EPOCH + timedelta(microseconds=int(Decimal(value) * 1_000_000))
+    elif isinstance(value, datetime):
+        moment = value
+    else:
+        moment = datetime.combine(value, time()) if isinstance(value, date) else None
+    if moment is None:
+        raise ValueError(value)
+    return as_aware(moment) if target.kind is Kind.TIMESTAMP else as_naive(moment)
+
+
+def timestamp_as_written(text: str) -> datetime:
+    """A timestamp with the zone that its text gives, or none."""
+    try:
+        return _moment_of_text(text)
+    except ValueError:
+        raise EvaluationError(f"cannot cast {shown(text)} to timestamp") from None
+
+
+def _moment_of_text(text: str) -> datetime:
+    found = _MOMENT.match(text.strip())
+    if not found:
+        raise ValueError(text)
+    day = date(int(found["year"]), int(found["month"] or 1), int(found["day"] or 1))
+    if not found["rest"]:
+        return datetime.combine(day, time())
+    clock = _CLOCK.match(found["rest"])
+    if not clock:
+        raise ValueError(text)
+    hour, minute, second, fraction, zone = clock.groups()
+    moment = time(int(hour), int(minute or 0), int(second or 0), int((fraction or "0").ljust(6, "0")))
+    return datetime.combine(day, moment, _zone(zone))
+
+
+def _zone(text: str | None) -> timezone | None:
+    if text is None:
+        return None
+    if text in ("Z", "UTC"):
+        return UTC
+    digits = text[1:].replace(":", "")
+    hours, minutes = (int(digits), 0) if len(digits) <= 2 else (int(digits[:-2]), int(digits[-2:]))
+    offset = timedelta(hours=hours, minutes=minutes)
+    return timezone(-offset if text[0] == "-" else offset)
+
+
+def as_aware(moment: datetime) -> datetime:
+    """The moment with a zone: UTC where it has none."""
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+
+
+def as_naive(moment: datetime) -> datetime:
+    """The moment in UTC, without a zone."""
+    return moment if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)
+
+
+def _interval(value: Any, target: DataType) -> timedelta:
+    if isinstance(value, timedelta):
+        return value
+    raise ValueError(value)
+
+
+_CASTS: dict[Kind, Callable[[Any, DataType], Any]] = {
+    Kind.BOOLEAN: _boolean,
+    Kind.BYTE: _integer,
+    Kind.SHORT: _integer,
+    Kind.INT: _integer,
+    Kind.LONG: _integer,
+    Kind.FLOAT: _fractional,
+    Kind.DOUBLE: _fractional,
+    Kind.DECIMAL: _decimal,
+    Kind.STRING: _string,
+    Kind.BINARY: _binary,
+    Kind.DATE: _date,
+    Kind.TIMESTAMP: _timestamp,
+    Kind.TIMESTAMP_NTZ: _timestamp,
+    Kind.INTERVAL: _interval,
+}

@@ -1,0 +1,342 @@
+"""Names → columns, aggregates and folds; types for every node; errors where a name or a type does not fit.
+
+Comes in: a parsed expression and the scope it stands in. Goes out: the bound expression, with implicit casts written
+in, so that evaluators need no coercion rules of their own. Called by `binding` alone.
+"""
+
+from __future__ import annotations
+
+from cepheid.conditions import promotion, types
+from cepheid.conditions.carets import Span, condition_error, did_you_mean
+from cepheid.conditions.casting import cast
+from cepheid.conditions.expression import (
+    ARITHMETIC,
+    COMPARISONS,
+    Aggregate,
+    AggregateFunction,
+    Cast,
+    Column,
+    Expression,
+    FoldValue,
+    Literal,
+    Name,
+    Operation,
+    Operator,
+    SparkExpression,
+)
+from cepheid.conditions.scope import Scope
+from cepheid.conditions.types import DataType, Kind
+from cepheid.errors import ConditionError, EvaluationError, InputError
+
+_TO_BOOLEAN = frozenset({Operator.AND, Operator.OR, Operator.NOT, Operator.IS_TRUE, Operator.IS_FALSE})
+_OF_STRINGS = {
+    Operator.LIKE: types.BOOLEAN,
+    Operator.RLIKE: types.BOOLEAN,
+    Operator.UPPER: types.STRING,
+    Operator.LOWER: types.STRING,
+    Operator.TRIM: types.STRING,
+    Operator.CONCAT: types.STRING,
+    Operator.LENGTH: types.INT,
+}
+_OF_DATES = frozenset({Operator.YEAR, Operator.MONTH, Operator.DAY})
+_OF_TIMES = frozenset({Operator.HOUR, Operator.MINUTE, Operator.SECOND})
+
+
+class Checker:
+    """Binds the expressions of one place in a pattern."""
+
+    def __init__(self, scope: Scope) -> None:
+        self._scope = scope
+
+    def condition(self, expression: Expression) -> Expression:
+        """The bound expression, which must be true or false."""
+        bound = self.bind(expression)
+        if bound.type.kind not in (Kind.BOOLEAN, Kind.NULL, Kind.UNKNOWN):
+            remedy = "compare it with something, such as `… > 0` or `… IS NOT NULL`"
+            raise self._error(bound.span, f"this is a value of type {bound.type}, not a condition", remedy)
+        return bound
+
+    def bind(self, expression: Expression) -> Expression:
+        match expression:
+            case Literal():
+                return expression
+            case Name():
+                return self._name(expression)
+            case Operation():
+                operands = tuple(map(self.bind, expression.operands))
+                return self._operation(expression.operator, operands, expression.span)
+            case Aggregate():
+                return self._aggregate(expression)
+            case Cast():
+                return self._cast(self.bind(expression.operand), expression.type, False, expression.span)
+            case SparkExpression():
+                return self._spark(expression)
+        return expression
+
+    def coerce(self, expression: Expression, target: DataType) -> Expression:
+        """The expression as one of the target type, by an implicit cast where the value itself would change."""
+        source = expression.type
+        same = source == target or Kind.UNKNOWN in (source.kind, target.kind) or Kind.NULL in (source.kind, target.kind)
+        if same or (source.is_integral and target.is_integral) or (source.is_fractional and target.is_fractional):
+            return expression
+        if source.kind is target.kind is Kind.INTERVAL or (source.kind is target.kind and target.kind is Kind.DECIMAL):
+            return expression
+        return self._cast(expression, target, True, expression.span)
+
+    # ── names ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _name(self, name: Name) -> Expression:
+        head, *rest = name.parts
+        variable = self._scope.variable(head)
+        if rest and variable is not None:
+            return self._read_of_variable(name, variable)
+        if not rest:
+            fold = self._scope.fold(head)
+            if fold is not None:
+                return FoldValue(fold.variable, fold.name, type=fold.type, span=name.span)
+        return self._column(name)
+
+    def _read_of_variable(self, name: Name, variable: str) -> Expression:
+        """`v.column` outside an aggregate is the last that v has taken, as in MATCH_RECOGNIZE."""
+        self._check_readable(variable, name.span)
+        _, column, *fields = name.parts
+        dotted = ".".join((column, *fields))
+        if variable == self._scope.own:
+            raise self._error(
+                name.span,
+                f"`{variable}` is this element itself: `{variable}.{dotted}` could mean two things",
+                f"write `{dotted}` for the current event, or `LAST({variable}.{dotted})` for the one it took before",
+            )
+        argument = Name(name.parts[1:], span=name.span)
+        return self._aggregate(Aggregate(AggregateFunction.LAST, variable, argument, span=name.span))
+
+    def _column(self, name: Name) -> Expression:
+        head, *fields = name.parts
+        schema = self._scope.schema
+        if schema is None:
+            column: Expression = Column(head, span=name.span)
+        else:
+            try:
+                found = schema.find(head)
+            except InputError as error:
+                problem, _, remedy = str(error).partition("\n")
+                raise self._error(name.span, problem, remedy.strip()) from None
+            if found is None:
+                raise self._unknown_name(name)
+            column = Column(found[0], type=found[1], span=name.span)
+        if not fields:
+            return column
+        if column.type.is_known and column.type.kind is not Kind.OTHER:
+            problem = f"column `{head}` is a {column.type} and has no field `{fields[0]}`"
+            raise self._error(name.span, problem, f"`{head}` is also no variable of the pattern")
+        from cepheid.conditions.printing import quoted
+
+        path = "".join(f".{quoted(part)}" for part in fields)
+        return SparkExpression("field of a struct", (column, path), span=name.span)
+
+    def _unknown_name(self, name: Name) -> ConditionError:
+        head, *fields = name.parts
+        schema = self._scope.schema
+        assert schema is not None
+        if fields:
+            near = did_you_mean(head, (*self._scope.all_variables, *schema.names))
+            known = ", ".join(f"`{variable}`" for variable in self._scope.all_variables)
+            problem = f"`{head}` is neither a variable of the pattern nor a column"
+            return self._error(name.span, problem, near or f"the variables are {known}")
+        if self._scope.variable(head) is not None:
+            remedy = f"name a column of it, such as LAST({head}.{schema.names[0] if schema.names else 'column'})"
+            return self._error(name.span, f"`{head}` is a variable, not a column", remedy)
+        if self._scope.is_later_fold(head):
+            remedy = "a fold is read by its own element and by later ones"
+            return self._error(name.span, f"`{head}` is a fold of a later element", remedy)
+        near_fold = did_you_mean(head, (*schema.names, *self._scope.fold_names))
+        return self._error(name.span, f"there is no column `{head}`", near_fold or schema.suggestion(head))
+
+    def _check_readable(self, variable: str, span: Span | None) -> None:
+        if variable in self._scope.nots:
+            remedy = "a not takes no events; only the elements that take events can be read"
+            raise self._error(span, f"`{variable}` is a not", remedy)
+        if variable not in self._scope.visible:
+            readable = ", ".join(f"`{name}`" for name in self._scope.visible) or "none"
+            remedy = f"a condition can read its own element and earlier ones (here: {readable})"
+            raise self._error(span, f"`{variable}` is a later element and has taken nothing yet", remedy)
+        schema = self._scope.schema
+        column = schema.find(variable) if schema is not None else None
+        if column is not None and column[1].is_struct:
+            remedy = "rename the variable or the column"
+            raise self._error(span, f"`{variable}` is a variable and also a struct column", remedy)
+
+    # ── aggregates and Spark's part ──────────────────────────────────────────────────────────────────────────────
+
+    def _aggregate(self, node: Aggregate) -> Expression:
+        variable = self._scope.variable(node.variable)
+        if variable is None:
+            near = did_you_mean(node.variable, self._scope.all_variables)
+            known = ", ".join(f"`{name}`" for name in self._scope.all_variables)
+            problem = f"`{node.variable}` is not a variable of the pattern"
+            raise self._error(node.span, problem, near or f"the variables are {known}")
+        self._check_readable(variable, node.span)
+        if node.argument is None:
+            return Aggregate(node.function, variable, None, type=types.LONG, span=node.span)
+        inside = Checker(self._scope.of_event_alone())
+        argument = inside.bind(node.argument)
+        found = promotion.aggregate(node.function, argument.type)
+        if found is None:
+            problem = f"{node.function.value} cannot be computed over values of type {argument.type}"
+            raise self._error(argument.span or node.span, problem, "COUNT, FIRST and LAST take any type")
+        argument = inside.coerce(argument, found[0])
+        return Aggregate(node.function, variable, argument, node.offset, type=found[1], span=node.span)
+
+    def _spark(self, node: SparkExpression) -> Expression:
+        parts: list[str | Expression] = []
+        for part in node.parts:
+            bound = part if isinstance(part, str) else self.bind(part)
+            if isinstance(bound, Aggregate | FoldValue):
+                raise self._error(
+                    bound.span,
+                    f"`{node.function}` is outside what can be computed over variables",
+                    "use it on columns of the current event, or inside the aggregate: LAST(f(v.column))",
+                )
+            if isinstance(bound, SparkExpression):
+                parts.extend(bound.parts)
+            else:
+                parts.append(bound)
+        return SparkExpression(node.function, tuple(parts), type=node.type, span=node.span)
+
+    # ── types ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _cast(self, operand: Expression, target: DataType, implicit: bool, span: Span | None) -> Expression:
+        impossible = target.kind is Kind.OTHER or operand.type.kind is Kind.OTHER
+        interval_alone = (target.kind is Kind.INTERVAL) != (operand.type.kind is Kind.INTERVAL)
+        if impossible or (interval_alone and operand.type.kind not in (Kind.UNKNOWN, Kind.NULL)):
+            raise self._error(span, f"a {operand.type} cannot be cast to {target}", "compute it as a column")
+        if isinstance(operand, Literal):
+            try:
+                cast(operand.value, target)
+            except EvaluationError as error:
+                remedy = f"the other side is of type {target}" if implicit else "check the value and the type"
+                raise self._error(span, str(error), remedy) from None
+        return Cast(operand, implicit, type=target, span=span)
+
+    def _operation(self, operator: Operator, operands: tuple[Expression, ...], span: Span | None) -> Expression:
+        if operator in _TO_BOOLEAN:
+            for operand in operands:
+                if operand.type.kind not in (Kind.BOOLEAN, Kind.NULL, Kind.UNKNOWN):
+                    problem = f"{operator.value} needs conditions, this is of type {operand.type}"
+                    raise self._error(operand.span or span, problem, "compare it with something")
+            return Operation(operator, operands, type=types.BOOLEAN, span=span)
+        if operator in COMPARISONS or operator is Operator.IN:
+            return Operation(operator, self._alike(operator, operands, span), type=types.BOOLEAN, span=span)
+        if operator in ARITHMETIC:
+            return self._arithmetic(operator, operands, span)
+        if operator is Operator.IS_NULL:
+            return Operation(operator, operands, type=types.BOOLEAN, span=span)
+        if operator in _OF_STRINGS:
+            strings = tuple(self._string(operator, operand) for operand in operands)
+            return Operation(operator, strings, type=_OF_STRINGS[operator], span=span)
+        if operator in (Operator.COALESCE, Operator.GREATEST, Operator.LEAST):
+            alike = self._alike(operator, operands, span)
+            return Operation(operator, alike, type=self._type_of_all(operator, alike, span), span=span)
+        if operator is Operator.CASE:
+            return self._case(operands, span)
+        return self._function(operator, operands, span)
+
+    def _type_of_all(self, operator: Operator, operands: tuple[Expression, ...], span: Span | None) -> DataType:
+        together = operands[0].type
+        for operand in operands[1:]:
+            wider = promotion.common(together, operand.type)
+            extreme = operator in (Operator.GREATEST, Operator.LEAST)
+            promotes_string = extreme and (together.kind is Kind.STRING) != (operand.type.kind is Kind.STRING)
+            if wider is None or (
+                promotes_string and wider.is_known and Kind.NULL not in (together.kind, operand.type.kind)
+            ):
+                raise self._mismatch(operator, together, operand.type, span)
+            together = wider
+        return together
+
+    def _alike(self, operator: Operator, operands: tuple[Expression, ...], span: Span | None) -> tuple[Expression, ...]:
+        """The operands, brought to one type."""
+        together = self._type_of_all(operator, operands, span)
+        if together.kind is Kind.OTHER and operator not in (Operator.COALESCE,):
+            problem = f"values of type {together} cannot be compared here"
+            raise self._error(span, problem, "compare a field, or compute the comparison as a column")
+        return tuple(self.coerce(operand, together) for operand in operands)
+
+    def _arithmetic(self, operator: Operator, operands: tuple[Expression, ...], span: Span | None) -> Expression:
+        left, right = operands
+        found = promotion.arithmetic(operator, left, right)
+        if found is None:
+            raise self._mismatch(operator, left.type, right.type, span)
+        first, second, result = found
+        coerced = (self.coerce(left, first), self.coerce(right, second))
+        return Operation(operator, coerced, type=result, span=span)
+
+    def _mismatch(self, operator: Operator, left: DataType, right: DataType, span: Span | None) -> ConditionError:
+        problem = f"`{operator.value}` does not work between {left} and {right}"
+        return self._error(span, problem, "bring both sides to one type, for example with CAST(… AS …)")
+
+    def _string(self, operator: Operator, operand: Expression) -> Expression:
+        if operand.type.kind in (Kind.OTHER, Kind.INTERVAL, Kind.BINARY):
+            problem = f"{operator.value} needs strings, this is of type {operand.type}"
+            raise self._error(operand.span, problem, "cast it with CAST(… AS STRING)")
+        return self.coerce(operand, types.STRING)
+
+    def _case(self, operands: tuple[Expression, ...], span: Span | None) -> Expression:
+        conditions, values = operands[:-1:2], (*operands[1:-1:2], operands[-1])
+        for condition in conditions:
+            if condition.type.kind not in (Kind.BOOLEAN, Kind.NULL, Kind.UNKNOWN):
+                problem = f"WHEN needs a condition, this is of type {condition.type}"
+                raise self._error(condition.span or span, problem, "compare it with something")
+        together = self._type_of_all(Operator.CASE, values, span)
+        values = tuple(self.coerce(value, together) for value in values)
+        bound: list[Expression] = []
+        for condition, value in zip(conditions, values, strict=False):
+            bound += [condition, value]
+        return Operation(Operator.CASE, (*bound, values[-1]), type=together, span=span)
+
+    def _function(self, operator: Operator, operands: tuple[Expression, ...], span: Span | None) -> Expression:
+        first = operands[0]
+        source = first.type
+        if source.kind is Kind.UNKNOWN:
+            return Operation(operator, operands, type=types.UNKNOWN, span=span)
+        if operator is Operator.SUBSTRING:
+            positions = tuple(self._whole_number(operator, operand) for operand in operands[1:])
+            return Operation(operator, (self._string(operator, first), *positions), type=types.STRING, span=span)
+        if operator in _OF_DATES or operator in _OF_TIMES:
+            target = types.DATE if operator in _OF_DATES else types.TIMESTAMP
+            if source.is_moment or source.kind in (Kind.STRING, Kind.NULL):
+                moment = self.coerce(first, target) if source.kind in (Kind.STRING, Kind.DATE) else first
+                return Operation(operator, (moment,), type=types.INT, span=span)
+            raise self._error(first.span, f"{operator.value} needs a date or timestamp, this is a {source}", "cast it")
+        if source.kind is Kind.STRING:
+            first = self.coerce(first, types.DOUBLE)
+            source = types.DOUBLE
+        signed = operator in (Operator.ABS, Operator.NEGATE)
+        if not (source.is_numeric or source.kind is Kind.NULL or (signed and source.kind is Kind.INTERVAL)):
+            raise self._error(first.span or span, f"{operator.value} needs a number, this is a {source}", "cast it")
+        digits = tuple(self._whole_number(operator, operand) for operand in operands[1:])
+        return Operation(operator, (first, *digits), type=_rounded(operator, source, digits), span=span)
+
+    def _whole_number(self, operator: Operator, operand: Expression) -> Expression:
+        if operator is Operator.ROUND and not isinstance(operand, Literal):
+            raise self._error(operand.span, "the digits of ROUND must be a literal", "such as ROUND(price, 2)")
+        if operand.type.is_integral or operand.type.kind in (Kind.UNKNOWN, Kind.NULL):
+            return operand
+        problem = f"{operator.value} needs a whole number here, this is a {operand.type}"
+        raise self._error(operand.span, problem, "cast it with CAST(… AS INT)")
+
+    def _error(self, span: Span | None, problem: str, remedy: str) -> ConditionError:
+        return condition_error(span, problem, remedy, self._scope.place)
+
+
+def _rounded(operator: Operator, source: DataType, digits: tuple[Expression, ...]) -> DataType:
+    """The type of ABS, NEGATE, ROUND, FLOOR and CEIL."""
+    if operator in (Operator.ABS, Operator.NEGATE) or source.kind is Kind.NULL:
+        return source
+    if source.kind is Kind.DECIMAL:
+        wanted = digits[0].value if digits and isinstance(digits[0], Literal) else 0
+        scale = min(source.scale, max(wanted or 0, 0))
+        return types.decimal(min(source.precision - source.scale + scale + 1, types.MAX_PRECISION), scale)
+    if operator is Operator.ROUND:
+        return source
+    return types.LONG

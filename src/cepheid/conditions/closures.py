@@ -1,0 +1,217 @@
+"""What operators compile to: closures over the closures of their operands, with SQL's three values (rule 11).
+
+Comes in: compiled operands. Goes out: a compiled operation. Knows no expressions. Called by `evaluation` alone, which
+decides what is built; `Taken` and `Evaluate` are the types of all that is compiled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, TypeAlias
+
+from cepheid.conditions.arithmetic import compare, equal
+from cepheid.conditions.casting import shown
+from cepheid.conditions.expression import Aggregate, FoldValue
+from cepheid.errors import EvaluationError
+from cepheid.syntax.tree import Event
+
+
+class Taken(Protocol):
+    """What the run has taken so far, as conditions read it."""
+
+    def aggregate(self, node: Aggregate) -> Any:
+        """The value of an aggregate over what its variable has taken."""
+
+    def fold(self, node: FoldValue) -> Any:
+        """The present value of a fold."""
+
+    def events(self) -> Mapping[str, list[Event]]:
+        """The events themselves by variable, for Python callables."""
+
+
+Evaluate: TypeAlias = Callable[[Event, Taken], Any]
+Compute: TypeAlias = Callable[..., Any]
+
+
+def constant(value: Any) -> Evaluate:
+    return lambda event, taken: value
+
+
+def strict_binary(compute: Compute, left: Evaluate, right: Evaluate) -> Evaluate:
+    """NULL in, NULL out."""
+
+    def evaluate(event: Event, taken: Taken) -> Any:
+        first = left(event, taken)
+        if first is None:
+            return None
+        second = right(event, taken)
+        return None if second is None else compute(first, second)
+
+    return evaluate
+
+
+def strict(compute: Compute, operands: tuple[Evaluate, ...]) -> Evaluate:
+    """NULL in, NULL out, for any number of operands."""
+
+    def evaluate(event: Event, taken: Taken) -> Any:
+        values = []
+        for operand in operands:
+            value = operand(event, taken)
+            if value is None:
+                return None
+            values.append(value)
+        return compute(*values)
+
+    return evaluate
+
+
+def against_constant(compute: Compute, direct: Compute, operand: Evaluate, fixed: Any) -> Evaluate:
+    """A comparison with a constant. By far the commonest is `column = 'text'`: there types are not looked at twice."""
+    quick = type(fixed) if type(fixed) in (str, int) else None
+
+    def evaluate(event: Event, taken: Taken) -> Any:
+        value = operand(event, taken)
+        if type(value) is quick:
+            return direct(value, fixed)
+        return None if value is None else compute(value, fixed)
+
+    return evaluate
+
+
+def null_safe_equal(left: Evaluate, right: Evaluate) -> Evaluate:
+    def evaluate(event: Event, taken: Taken) -> bool:
+        first, second = left(event, taken), right(event, taken)
+        if first is None or second is None:
+            return first is second
+        return equal(first, second)
+
+    return evaluate
+
+
+def truth(operand: Evaluate) -> Evaluate:
+    """An operand whose type was unknown, looked at value by value: it must be true, false or unknown."""
+
+    def evaluate(event: Event, taken: Taken) -> bool | None:
+        value = operand(event, taken)
+        if value is None or value is True or value is False:
+            return value
+        raise EvaluationError(f"{shown(value)} is neither true nor false")
+
+    return evaluate
+
+
+def conjunction(parts: tuple[Evaluate, ...]) -> Evaluate:
+    """False as soon as one part is, so that a part can guard those behind it; unknown if one is unknown."""
+
+    def evaluate(event: Event, taken: Taken) -> bool | None:
+        result: bool | None = True
+        for part in parts:
+            value = part(event, taken)
+            if value is False:
+                return False
+            if value is None:
+                result = None
+        return result
+
+    return evaluate
+
+
+def disjunction(parts: tuple[Evaluate, ...]) -> Evaluate:
+    """True as soon as one part is; unknown if none is true and one is unknown."""
+
+    def evaluate(event: Event, taken: Taken) -> bool | None:
+        result: bool | None = False
+        for part in parts:
+            value = part(event, taken)
+            if value is True:
+                return True
+            if value is None:
+                result = None
+        return result
+
+    return evaluate
+
+
+def negation(operand: Evaluate) -> Evaluate:
+    def evaluate(event: Event, taken: Taken) -> bool | None:
+        value = operand(event, taken)
+        return None if value is None else not value
+
+    return evaluate
+
+
+def identity(operand: Evaluate, value: bool | None) -> Evaluate:
+    """IS NULL, IS TRUE, IS FALSE: never unknown."""
+    return lambda event, taken: operand(event, taken) is value
+
+
+def membership(subject: Evaluate, options: tuple[Evaluate, ...]) -> Evaluate:
+    """IN: unknown if no option is equal and one is NULL."""
+
+    def evaluate(event: Event, taken: Taken) -> bool | None:
+        value = subject(event, taken)
+        if value is None:
+            return None
+        result: bool | None = False
+        for option in options:
+            candidate = option(event, taken)
+            if candidate is None:
+                result = None
+            elif equal(value, candidate):
+                return True
+        return result
+
+    return evaluate
+
+
+def case(branches: tuple[tuple[Evaluate, Evaluate], ...], otherwise: Evaluate) -> Evaluate:
+    """The value of the first branch whose condition is true; the others are not computed."""
+
+    def evaluate(event: Event, taken: Taken) -> Any:
+        for condition, value in branches:
+            if condition(event, taken) is True:
+                return value(event, taken)
+        return otherwise(event, taken)
+
+    return evaluate
+
+
+def coalesce(candidates: tuple[Evaluate, ...]) -> Evaluate:
+    def evaluate(event: Event, taken: Taken) -> Any:
+        for candidate in candidates:
+            value = candidate(event, taken)
+            if value is not None:
+                return value
+        return None
+
+    return evaluate
+
+
+def extreme(candidates: tuple[Evaluate, ...], sign: int) -> Evaluate:
+    """GREATEST (sign 1) and LEAST (sign -1), which skip NULLs."""
+
+    def evaluate(event: Event, taken: Taken) -> Any:
+        best = None
+        for candidate in candidates:
+            value = candidate(event, taken)
+            if value is not None and (best is None or compare(value, best) == sign):
+                best = value
+        return best
+
+    return evaluate
+
+
+def python_call(function: Callable[..., bool | None]) -> Evaluate:
+    """A user's callable: what it raises and what it returns are checked."""
+    name = getattr(function, "__qualname__", repr(function))
+
+    def evaluate(event: Event, taken: Taken) -> bool | None:
+        try:
+            result = function(event, taken.events())
+        except Exception as error:
+            raise EvaluationError(f"the callable {name} raised {type(error).__name__}: {error}") from error
+        if result is None or isinstance(result, bool):
+            return result
+        raise EvaluationError(f"the callable {name} returned {result!r}, which is neither a bool nor None")
+
+    return evaluate

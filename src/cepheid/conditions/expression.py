@@ -1,0 +1,266 @@
+"""Expressions: what a condition means, as a small tree of frozen nodes.
+
+`parser` makes them from text, with names as they were written; `binding` gives names and types a meaning; `evaluation`
+and later stages read them. Nodes are equal if they mean the same: where they stood in a text is not compared.
+`str(node)` is SQL that parses to the same node again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from cepheid.conditions import types
+from cepheid.conditions.carets import Span
+from cepheid.conditions.types import DataType
+
+
+class Operator(Enum):
+    """What an operation computes; a member's value is its SQL sign or function name."""
+
+    OR = "OR"
+    AND = "AND"
+    NOT = "NOT"
+    EQUAL = "="
+    NOT_EQUAL = "<>"
+    LESS = "<"
+    LESS_OR_EQUAL = "<="
+    GREATER = ">"
+    GREATER_OR_EQUAL = ">="
+    NULL_SAFE_EQUAL = "<=>"
+    IS_NULL = "IS NULL"
+    IS_TRUE = "IS TRUE"
+    IS_FALSE = "IS FALSE"
+    IN = "IN"
+    LIKE = "LIKE"
+    RLIKE = "RLIKE"
+    ADD = "+"
+    SUBTRACT = "-"
+    MULTIPLY = "*"
+    DIVIDE = "/"
+    MODULO = "%"
+    INTEGER_DIVIDE = "DIV"
+    NEGATE = "NEGATIVE"
+    CASE = "CASE"
+    """Operands: condition, value, condition, value, …, and the value otherwise."""
+    COALESCE = "COALESCE"
+    ABS = "ABS"
+    GREATEST = "GREATEST"
+    LEAST = "LEAST"
+    ROUND = "ROUND"
+    FLOOR = "FLOOR"
+    CEIL = "CEIL"
+    UPPER = "UPPER"
+    LOWER = "LOWER"
+    LENGTH = "LENGTH"
+    CONCAT = "CONCAT"
+    SUBSTRING = "SUBSTRING"
+    TRIM = "TRIM"
+    YEAR = "YEAR"
+    MONTH = "MONTH"
+    DAY = "DAY"
+    HOUR = "HOUR"
+    MINUTE = "MINUTE"
+    SECOND = "SECOND"
+
+
+COMPARISONS = frozenset(
+    {
+        Operator.EQUAL,
+        Operator.NOT_EQUAL,
+        Operator.LESS,
+        Operator.LESS_OR_EQUAL,
+        Operator.GREATER,
+        Operator.GREATER_OR_EQUAL,
+        Operator.NULL_SAFE_EQUAL,
+    }
+)
+ARITHMETIC = frozenset(
+    {
+        Operator.ADD,
+        Operator.SUBTRACT,
+        Operator.MULTIPLY,
+        Operator.DIVIDE,
+        Operator.MODULO,
+        Operator.INTEGER_DIVIDE,
+    }
+)
+
+
+class AggregateFunction(Enum):
+    """What is read of the events that a variable has taken (rule 11)."""
+
+    FIRST = "FIRST"
+    LAST = "LAST"
+    SUM = "SUM"
+    COUNT = "COUNT"
+    AVG = "AVG"
+    MIN = "MIN"
+    MAX = "MAX"
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """What every node has: its type, UNKNOWN until bound to a schema, and where it stood in a text."""
+
+    type: DataType = field(default=types.UNKNOWN, kw_only=True)
+    span: Span | None = field(default=None, compare=False, repr=False, kw_only=True)
+
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        """The nodes right below this one that are evaluated on the same event."""
+        return ()
+
+    def __str__(self) -> str:
+        from cepheid.conditions.printing import sql
+
+        return sql(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Literal(Expression):
+    """A constant; None is NULL.
+
+    A TIMESTAMP written without a zone has a value without one: Spark reads it in the session's time zone, the portable
+    evaluator in UTC.
+    """
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Name(Expression):
+    """A name as it was written, part by part. Only the parser's trees have these; binding resolves them."""
+
+    parts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Column(Expression):
+    """A column of the current event, as the schema spells it; in an aggregate's argument, of the variable's event."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate(Expression):
+    """What `function` gives over the events that `variable` has taken so far (rule 11).
+
+    The argument is read on each of these events; None stands for the events themselves, in `COUNT(v.*)`.
+    `offset` is k of `LAST(v.c, k)` and `FIRST(v.c, k)`.
+    """
+
+    function: AggregateFunction
+    variable: str
+    argument: Expression | None
+    offset: int = 0
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        # Registers are found by node once per evaluation; the hash of a whole argument each time would be felt.
+        object.__setattr__(self, "_hash", hash((self.function, self.variable, self.argument, self.offset)))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+
+@dataclass(frozen=True, slots=True)
+class FoldValue(Expression):
+    """The present value of a fold."""
+
+    variable: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Operation(Expression):
+    """An operator or function of the portable subset, applied to its operands."""
+
+    operator: Operator
+    operands: tuple[Expression, ...]
+
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        return self.operands
+
+
+@dataclass(frozen=True, slots=True)
+class Cast(Expression):
+    """The operand as a value of this node's type. An implicit one was added by binding and is not printed."""
+
+    operand: Expression
+    implicit: bool = field(default=False, compare=False)
+
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        return (self.operand,)
+
+
+@dataclass(frozen=True, slots=True)
+class PythonCall(Expression):
+    """A Python callable `(event, taken) -> bool`, compared by identity: it need not be hashable."""
+
+    function: Callable[..., bool | None] = field(compare=False)
+    identity: int = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "identity", id(self.function))
+
+
+@dataclass(frozen=True, slots=True)
+class SparkColumn(Expression):
+    """A Spark `Column` over the current event, compared by identity: `==` on Columns builds a Column."""
+
+    column: object = field(compare=False)
+    identity: int = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "identity", id(self.column))
+
+
+@dataclass(frozen=True, slots=True)
+class SparkExpression(Expression):
+    """SQL over the current event that only Spark can evaluate: its text, cut where columns (at first: names) stand."""
+
+    function: str
+    """What is outside the portable subset, as an error would call it."""
+    parts: tuple[str | Expression, ...]
+
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        return tuple(part for part in self.parts if isinstance(part, Expression))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that the text reads."""
+        return tuple(part.name for part in self.parts if isinstance(part, Column))
+
+
+TRUE = Literal(True, type=types.BOOLEAN)
+
+
+def walk(expression: Expression) -> Iterator[Expression]:
+    """The node and all below it that are evaluated on the current event (not the arguments of aggregates)."""
+    yield expression
+    for child in expression.children:
+        yield from walk(child)
+
+
+def conjuncts(expression: Expression) -> tuple[Expression, ...]:
+    """What all must hold for the expression to hold."""
+    if isinstance(expression, Operation) and expression.operator is Operator.AND:
+        return expression.operands
+    return (expression,)
+
+
+def combine(operator: Operator, parts: tuple[Expression, ...], span: Span | None = None) -> Expression:
+    """AND or OR over any number of parts, flat: nested ones of the same operator are taken apart, order kept."""
+    flat: list[Expression] = []
+    for part in parts:
+        if isinstance(part, Operation) and part.operator is operator:
+            flat.extend(part.operands)
+        else:
+            flat.append(part)
+    return flat[0] if len(flat) == 1 else Operation(operator, tuple(flat), type=types.BOOLEAN, span=span)

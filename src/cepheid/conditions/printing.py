@@ -1,0 +1,210 @@
+"""Expression → SQL text that parses to the same expression.
+
+Called through `str(expression)`. Parentheses stand only where precedence asks for them.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+
+from cepheid.conditions.expression import (
+    Aggregate,
+    Cast,
+    Column,
+    Expression,
+    FoldValue,
+    Literal,
+    Name,
+    Operation,
+    Operator,
+    PythonCall,
+    SparkColumn,
+    SparkExpression,
+)
+from cepheid.conditions.types import DAYS, DataType, Kind
+
+# In Spark all predicates that stand behind their operand (IS NULL, IN, LIKE) bind less than a comparison.
+_OR, _AND, _NOT, _POSTFIX, _COMPARE, _SUM, _PRODUCT, _ATOM = range(8)
+_PRECEDENCE = {
+    Operator.OR: _OR,
+    Operator.AND: _AND,
+    Operator.NOT: _NOT,
+    Operator.EQUAL: _COMPARE,
+    Operator.NOT_EQUAL: _COMPARE,
+    Operator.LESS: _COMPARE,
+    Operator.LESS_OR_EQUAL: _COMPARE,
+    Operator.GREATER: _COMPARE,
+    Operator.GREATER_OR_EQUAL: _COMPARE,
+    Operator.NULL_SAFE_EQUAL: _COMPARE,
+    Operator.IS_NULL: _POSTFIX,
+    Operator.IS_TRUE: _POSTFIX,
+    Operator.IS_FALSE: _POSTFIX,
+    Operator.IN: _POSTFIX,
+    Operator.LIKE: _POSTFIX,
+    Operator.RLIKE: _POSTFIX,
+    Operator.ADD: _SUM,
+    Operator.SUBTRACT: _SUM,
+    Operator.MULTIPLY: _PRODUCT,
+    Operator.DIVIDE: _PRODUCT,
+    Operator.MODULO: _PRODUCT,
+    Operator.INTEGER_DIVIDE: _PRODUCT,
+}
+_SUFFIX = {Kind.BYTE: "Y", Kind.SHORT: "S", Kind.LONG: "L", Kind.FLOAT: "F", Kind.DOUBLE: "D", Kind.DECIMAL: "BD"}
+_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z_0-9]*\Z")
+# A few words that the grammar would not read as a name.
+_RESERVED_WORDS = """
+    all and any as between both by case cast cross current_date current_timestamp current_user distinct div else end
+    escape except exists false filter from full group having if ilike in inner intersect interval is join lateral
+    leading left like limit natural not null on or order outer over right rlike regexp select some table then
+    trailing true union unique unknown user using when where window with
+"""
+_RESERVED = frozenset(_RESERVED_WORDS.split())
+
+
+def sql(expression: Expression) -> str:
+    """The expression as SQL text."""
+    return _write(expression, _OR)
+
+
+def quoted(name: str) -> str:
+    """A name as SQL text, in backquotes where it needs them."""
+    if _PLAIN_NAME.match(name) and name.lower() not in _RESERVED:
+        return name
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _write(expression: Expression, minimum: int) -> str:
+    """The text, in parentheses if its precedence is below what the place asks for."""
+    text, precedence = _text(expression)
+    return f"({text})" if precedence < minimum else text
+
+
+def _text(expression: Expression) -> tuple[str, int]:
+    match expression:
+        case Literal(value=value):
+            text = _literal(value, expression.type)
+            return text, _PRODUCT if text.startswith("-") else _ATOM
+        case Name(parts=parts):
+            return ".".join(quoted(part) for part in parts), _ATOM
+        case Column(name=name) | FoldValue(name=name):
+            return quoted(name), _ATOM
+        case Aggregate():
+            return _aggregate(expression), _ATOM
+        case Cast(operand=operand, implicit=implicit):
+            if implicit:
+                return _text(operand)
+            return f"CAST({sql(operand)} AS {str(expression.type).upper()})", _ATOM
+        case Operation():
+            return _operation(expression)
+        case SparkExpression(parts=parts):
+            text = "".join(part if isinstance(part, str) else _write(part, _ATOM) for part in parts)
+            return text, _ATOM
+        case PythonCall(function=function):
+            return f"<python {getattr(function, '__qualname__', repr(function))}>", _ATOM
+        case SparkColumn(column=column):
+            return f"<spark {column}>", _ATOM
+    raise AssertionError(f"no text for {type(expression).__name__}")
+
+
+def _operation(operation: Operation) -> tuple[str, int]:
+    operator, operands = operation.operator, operation.operands
+    precedence = _PRECEDENCE.get(operator, _ATOM)
+    match operator:
+        case Operator.AND | Operator.OR:
+            text = f" {operator.value} ".join(_write(operand, precedence + 1) for operand in operands)
+        case Operator.NOT:
+            return _negation(operands[0])
+        case Operator.IS_NULL | Operator.IS_TRUE | Operator.IS_FALSE:
+            text = f"{_write(operands[0], _COMPARE)} {operator.value}"
+        case Operator.IN:
+            options = ", ".join(sql(option) for option in operands[1:])
+            text = f"{_write(operands[0], _SUM)} IN ({options})"
+        case Operator.LIKE | Operator.RLIKE:
+            text = f"{_write(operands[0], _SUM)} {operator.value} {_write(operands[1], _SUM)}"
+            if len(operands) == 3:
+                text += f" ESCAPE {sql(operands[2])}"
+        case Operator.NEGATE:
+            return f"-{_write(operands[0], _ATOM)}", _PRODUCT
+        case Operator.CASE:
+            branches = zip(operands[:-1:2], operands[1:-1:2], strict=True)
+            whens = " ".join(f"WHEN {sql(condition)} THEN {sql(value)}" for condition, value in branches)
+            text = f"CASE {whens} ELSE {sql(operands[-1])} END"
+        case _ if operator in _PRECEDENCE:
+            text = f"{_write(operands[0], precedence)} {operator.value} {_write(operands[1], precedence + 1)}"
+        case _:
+            text = f"{operator.value}({', '.join(sql(operand) for operand in operands)})"
+    return text, precedence
+
+
+def _negation(operand: Expression) -> tuple[str, int]:
+    if isinstance(operand, Operation):
+        inner = operand.operator
+        if inner in (Operator.IS_NULL, Operator.IS_TRUE, Operator.IS_FALSE):
+            return f"{_write(operand.operands[0], _COMPARE)} {inner.value.replace('IS', 'IS NOT')}", _POSTFIX
+        if inner in (Operator.IN, Operator.LIKE, Operator.RLIKE):
+            return _operation(operand)[0].replace(f" {inner.value} ", f" NOT {inner.value} ", 1), _POSTFIX
+    return f"NOT {_write(operand, _POSTFIX)}", _NOT
+
+
+def _aggregate(aggregate: Aggregate) -> str:
+    variable = quoted(aggregate.variable)
+    argument = f"{variable}.*" if aggregate.argument is None else sql(_qualified(aggregate.argument, variable))
+    offset = f", {aggregate.offset}" if aggregate.offset else ""
+    return f"{aggregate.function.value}({argument}{offset})"
+
+
+def _qualified(expression: Expression, variable: str) -> Expression:
+    """The argument with `variable.` before each of its columns."""
+    match expression:
+        case Column(name=name):
+            return SparkExpression("", (f"{variable}.{quoted(name)}",))
+        case Name(parts=parts):
+            return SparkExpression("", (f"{variable}." + ".".join(quoted(part) for part in parts),))
+        case Operation(operator=operator, operands=operands):
+            return Operation(operator, tuple(_qualified(operand, variable) for operand in operands))
+        case Cast(operand=operand, implicit=implicit):
+            return Cast(_qualified(operand, variable), implicit, type=expression.type)
+        case SparkExpression(function=function, parts=parts):
+            qualified = tuple(part if isinstance(part, str) else _qualified(part, variable) for part in parts)
+            return SparkExpression(function, qualified)
+    return expression
+
+
+def _literal(value: object, data_type: DataType) -> str:
+    kind = data_type.kind
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    if isinstance(value, str):
+        return "'" + value.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n") + "'"
+    if isinstance(value, bytes):
+        return f"X'{value.hex().upper()}'"
+    if isinstance(value, datetime):
+        word = "TIMESTAMP_NTZ" if kind is Kind.TIMESTAMP_NTZ else "TIMESTAMP"
+        return f"{word} '{value.isoformat(sep=' ')}'"
+    if isinstance(value, date):
+        return f"DATE '{value.isoformat()}'"
+    if isinstance(value, timedelta):
+        return _interval(value, data_type)
+    if isinstance(value, float):
+        if value != value or value in (float("inf"), float("-inf")):
+            return f"CAST('{value}' AS {kind.value.upper()})"
+        return f"{value!r}{'F' if kind is Kind.FLOAT else 'D'}"
+    if isinstance(value, Decimal):
+        text = format(value, "f")
+        return text if "." in text else f"{text}BD"
+    return f"{value}{_SUFFIX.get(kind, '')}"
+
+
+def _interval(value: timedelta, data_type: DataType) -> str:
+    if data_type == DAYS:
+        return f"INTERVAL '{value.days}' DAY"
+    microseconds = abs(value) // timedelta(microseconds=1)
+    seconds, fraction = divmod(microseconds, 1_000_000)
+    days, rest = divmod(seconds, 86_400)
+    clock = f"{rest // 3600:02}:{rest // 60 % 60:02}:{rest % 60:02}" + (f".{fraction:06}" if fraction else "")
+    sign = "-" if value < timedelta(0) else ""
+    return f"INTERVAL '{sign}{days} {clock}' DAY TO SECOND"

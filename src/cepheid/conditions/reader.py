@@ -1,0 +1,347 @@
+"""sqlglot's syntax tree → expression.
+
+Node types are allowed by list. What is not on it and reads the current event only becomes a `SparkExpression`, which
+Spark computes and the portable evaluator refuses by name. Called by `parser` alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlglot import exp
+
+from cepheid.conditions import literals, types
+from cepheid.conditions.aggregates import of_one_variable
+from cepheid.conditions.carets import Span, condition_error
+from cepheid.conditions.dialect import text_range
+from cepheid.conditions.expression import (
+    COMPARISONS,
+    Aggregate,
+    AggregateFunction,
+    Cast,
+    Expression,
+    Literal,
+    Name,
+    Operation,
+    Operator,
+    combine,
+)
+from cepheid.conditions.spark_text import spark_expression
+from cepheid.conditions.types import DataType
+from cepheid.conditions.vocabulary import (
+    AGGREGATES,
+    BINARY,
+    FUNCTIONS,
+    SPARK_AGGREGATES,
+    TYPES,
+)
+from cepheid.errors import ConditionError
+
+
+class Reader:
+    """Turns one text's syntax tree into an expression, node by node."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def read(self, node: exp.Expr) -> Expression:
+        kind = type(node)
+        operator = BINARY.get(kind)
+        if operator is not None:
+            if operator in COMPARISONS:
+                self._refuse_bare_predicate(node)
+            return self._operation(operator, node, node.this, node.expression)
+        reader = _READERS.get(kind)
+        if reader is not None:
+            return reader(self, node)
+        return self._for_spark(node)
+
+    def error(self, node: exp.Expr, problem: str, remedy: str) -> ConditionError:
+        return condition_error(self._span(node), problem, remedy)
+
+    def _span(self, node: exp.Expr) -> Span:
+        start, end = text_range(node)
+        return Span(self._text, start, end)
+
+    def _source(self, node: exp.Expr) -> str:
+        start, end = text_range(node)
+        return self._text[start:end]
+
+    def _operation(self, operator: Operator, node: exp.Expr, *operands: exp.Expr) -> Expression:
+        return Operation(operator, tuple(map(self.read, operands)), span=self._span(node))
+
+    def _refuse_bare_predicate(self, node: exp.Expr) -> None:
+        """Spark reads `a = b IN (…)` as `(a = b) IN (…)`, the grammar here does not: no guess is made."""
+        for side in (node.this, node.expression):
+            inner = side.this if isinstance(side, exp.Not) else side
+            if isinstance(inner, exp.In | exp.Like | exp.ILike | exp.Between | exp.RegexpLike | exp.Escape):
+                raise self.error(node, "this can be read in two ways", "put parentheses around one of the two")
+
+    def _connective(self, node: exp.Expr) -> Expression:
+        """AND and OR, flat, without recursion along a long chain."""
+        kind = type(node)
+        parts: list[exp.Expr] = []
+        while isinstance(node, kind):
+            parts.append(node.expression)
+            node = node.this
+        parts.append(node)
+        read = tuple(self.read(part) for part in reversed(parts))
+        span = Span(self._text, text_range(parts[-1])[0], text_range(parts[0])[1])
+        return combine(Operator.AND if kind is exp.And else Operator.OR, read, span)
+
+    def _not(self, node: exp.Expr) -> Expression:
+        return self._operation(Operator.NOT, node, node.this)
+
+    def _paren(self, node: exp.Expr) -> Expression:
+        return self.read(node.this)
+
+    def _negate(self, node: exp.Expr) -> Expression:
+        operand = self.read(node.this)
+        if isinstance(operand, Literal) and isinstance(node.this, exp.Literal | exp.Cast):
+            return self._negative(operand, node)
+        return Operation(Operator.NEGATE, (operand,), span=self._span(node))
+
+    def _negative(self, literal: Literal, node: exp.Expr) -> Expression:
+        """`-1` is a literal, so that the least number of each type can be written."""
+        if literal.type.is_numeric and literal.value is not None:
+            try:
+                negative = literals.number("-" + self._source(node.this))
+            except ValueError as error:
+                raise self.error(node, str(error), "write a number such as 10, 1.5, 1e3 or 10L") from None
+            return Literal(negative.value, type=negative.type, span=self._span(node))
+        return Operation(Operator.NEGATE, (literal,), span=self._span(node))
+
+    def _literal(self, node: exp.Expr) -> Expression:
+        if node.is_string:
+            return Literal(literals.string(self._source(node)), type=types.STRING, span=self._span(node))
+        try:
+            literal = literals.number(self._source(node))
+        except ValueError as error:
+            raise self.error(node, str(error), "write a number such as 10, 1.5, 1e3 or 10L") from None
+        return Literal(literal.value, type=literal.type, span=self._span(node))
+
+    def _boolean(self, node: exp.Expr) -> Expression:
+        return Literal(bool(node.this), type=types.BOOLEAN, span=self._span(node))
+
+    def _null(self, node: exp.Expr) -> Expression:
+        return Literal(None, type=types.NULL, span=self._span(node))
+
+    def _name(self, node: exp.Expr) -> Expression:
+        if isinstance(node.this, exp.Star):
+            remedy = "name a column; `v.*` stands only in COUNT(v.*)"
+            raise self.error(node, f"`{self._source(node)}` is no value", remedy)
+        assert isinstance(node, exp.Column)
+        return Name(tuple(part.name for part in node.parts), span=self._span(node))
+
+    def _is(self, node: exp.Expr) -> Expression:
+        what = node.expression
+        if isinstance(what, exp.Null):
+            return self._operation(Operator.IS_NULL, node, node.this)
+        if isinstance(what, exp.Boolean):
+            return self._operation(Operator.IS_TRUE if what.this else Operator.IS_FALSE, node, node.this)
+        return self._for_spark(node)
+
+    def _between(self, node: exp.Expr) -> Expression:
+        """`x BETWEEN a AND b` is `x >= a AND x <= b`, as in Spark."""
+        if node.args.get("symmetric"):
+            raise self.error(node, "BETWEEN SYMMETRIC is not Spark SQL", "write BETWEEN low AND high")
+        span = self._span(node)
+        value, low, high = self.read(node.this), self.read(node.args["low"]), self.read(node.args["high"])
+        above = Operation(Operator.GREATER_OR_EQUAL, (value, low), span=span)
+        below = Operation(Operator.LESS_OR_EQUAL, (value, high), span=span)
+        return combine(Operator.AND, (above, below), span)
+
+    def _in(self, node: exp.Expr) -> Expression:
+        if not node.expressions:
+            raise self.error(node, "IN needs a list", "write IN (1, 2, 3)")
+        return self._operation(Operator.IN, node, node.this, *node.expressions)
+
+    def _like(self, node: exp.Expr, escape: exp.Expr | None = None) -> Expression:
+        if isinstance(node.expression, exp.Any | exp.All | exp.Tuple):
+            return self._for_spark(node)
+        operands = (node.this, node.expression) if escape is None else (node.this, node.expression, escape)
+        like = self._operation(Operator.LIKE, node, *operands)
+        if escape is not None:
+            character = like.children[2]
+            if not isinstance(character, Literal) or not isinstance(character.value, str) or len(character.value) != 1:
+                raise self.error(escape, "ESCAPE takes one character", "such as ESCAPE '!'")
+        return Operation(Operator.NOT, (like,), span=like.span) if node.args.get("negate") else like
+
+    def _escape(self, node: exp.Expr) -> Expression:
+        if isinstance(node.this, exp.Like):
+            return self._like(node.this, node.expression)
+        return self._for_spark(node)
+
+    def _case(self, node: exp.Expr) -> Expression:
+        subject = self.read(node.this) if node.this is not None else None
+        operands: list[Expression] = []
+        for branch in node.args["ifs"]:
+            condition = self.read(branch.this)
+            if subject is not None:
+                condition = Operation(Operator.EQUAL, (subject, condition), span=condition.span)
+            operands += [condition, self.read(branch.args["true"])]
+        default = node.args.get("default")
+        operands.append(self.read(default) if default is not None else Literal(None, type=types.NULL))
+        return Operation(Operator.CASE, tuple(operands), span=self._span(node))
+
+    def _if(self, node: exp.Expr) -> Expression:
+        otherwise = node.args.get("false")
+        last = self.read(otherwise) if otherwise is not None else Literal(None, type=types.NULL)
+        operands = (self.read(node.this), self.read(node.args["true"]), last)
+        return Operation(Operator.CASE, operands, span=self._span(node))
+
+    def _concat(self, node: exp.Expr) -> Expression:
+        # Spark binds `||` as tightly as `+`, the grammar here does not: no guess is made.
+        for side in (node.this, node.expression):
+            if isinstance(side, exp.Add | exp.Sub):
+                raise self.error(node, "`||` next to `+` or `-` is ambiguous", "put parentheses around one of them")
+        return combine(Operator.CONCAT, (self.read(node.this), self.read(node.expression)), self._span(node))
+
+    def _adjacent_strings(self, node: exp.Expr) -> Expression:
+        """String literals side by side are one string."""
+        try:
+            value = literals.string(self._source(node))
+        except ValueError as error:
+            raise self.error(node, str(error), r"write \' for a quote inside a string") from None
+        return Literal(value, type=types.STRING, span=self._span(node))
+
+    def _bytes(self, node: exp.Expr) -> Expression:
+        source = self._source(node)
+        if source[:2] in ("x'", "X'"):
+            return Literal(bytes.fromhex(source[2:-1]), type=types.BINARY, span=self._span(node))
+        return self._for_spark(node)
+
+    def _interval(self, node: exp.Expr) -> Expression:
+        unit, amount = node.args.get("unit"), node.this
+        if unit is None or not isinstance(amount, exp.Literal):
+            return self._for_spark(node)
+        try:
+            if isinstance(unit, exp.IntervalSpan):
+                value = literals.interval(amount.name, unit.this.name, unit.expression.name)
+            else:
+                value = literals.interval(amount.name, unit.name)
+        except literals.CalendarInterval:
+            return self._for_spark(node)
+        except ValueError as error:
+            raise self.error(node, str(error), "write INTERVAL '10' MINUTE or INTERVAL 10 MINUTES") from None
+        return Literal(value.value, type=value.type, span=self._span(node))
+
+    def _cast(self, node: exp.Expr) -> Expression:
+        target = self._type(node.args["to"])
+        operand = node.this
+        source = self._source(node)
+        if literals.is_number(source):  # the grammar reads a suffix such as L as a cast
+            return self._number_with_suffix(node, source)
+        if target is None:
+            return self._for_spark(node)
+        if isinstance(operand, exp.Literal) and operand.is_string and source.rstrip()[-1] in "'\"" and target.is_moment:
+            try:
+                value = literals.moment(literals.string(self._source(operand)), target)
+            except ValueError as error:
+                raise self.error(node, str(error), "dates are years, months and days, times 24 hours") from None
+            return Literal(value.value, type=value.type, span=self._span(node))
+        return Cast(self.read(operand), type=target, span=self._span(node))
+
+    def _number_with_suffix(self, node: exp.Expr, source: str) -> Expression:
+        try:
+            value = literals.number(source)
+        except ValueError as error:
+            raise self.error(node, str(error), "check the size that its suffix asks for") from None
+        return Literal(value.value, type=value.type, span=self._span(node))
+
+    def _type(self, node: exp.Expr) -> DataType | None:
+        """The type that a CAST names, or None where it is not a portable one."""
+        if node.this is exp.DType.DECIMAL:
+            numbers = [int(parameter.name) for parameter in node.expressions]
+            precision, scale = (*numbers, 0)[:2] if numbers else (10, 0)
+            return types.DataType(types.Kind.DECIMAL, precision, scale)
+        return None if node.expressions else TYPES.get(node.this)
+
+    def _trim(self, node: exp.Expr) -> Expression:
+        if node.args.get("position") or node.expression:
+            return self._for_spark(node)
+        return self._operation(Operator.TRIM, node, node.this)
+
+    def _substring(self, node: exp.Expr) -> Expression:
+        operands = [node.this, node.args.get("start"), node.args.get("length")]
+        return self._operation(Operator.SUBSTRING, node, *(operand for operand in operands if operand is not None))
+
+    def _call(self, node: exp.Expr) -> Expression:
+        name = node.name.upper()
+        if name in AGGREGATES:
+            return self._aggregate(node, AGGREGATES[name])
+        if name == "NULLIF" and len(node.expressions) == 2:
+            first, second = map(self.read, node.expressions)
+            equal = Operation(Operator.EQUAL, (first, second), span=self._span(node))
+            nothing = Literal(None, type=types.NULL)
+            return Operation(Operator.CASE, (equal, nothing, first), span=self._span(node))
+        if name == "ISNOTNULL" and len(node.expressions) == 1:
+            missing = self._operation(Operator.IS_NULL, node, node.expressions[0])
+            return Operation(Operator.NOT, (missing,), span=self._span(node))
+        if name in SPARK_AGGREGATES:
+            remedy = "use FIRST, LAST, SUM, COUNT, AVG, MIN or MAX of a variable's column, or a fold"
+            raise self.error(node, f"{name} cannot aggregate what a variable has taken", remedy)
+        portable = FUNCTIONS.get(name)
+        if portable is None:
+            return self._for_spark(node)
+        operator, least, most = portable
+        if not least <= len(node.expressions) <= most:
+            wanted = f"{least}" if least == most else f"{least} or more" if most == 999 else f"{least} or {most}"
+            problem = f"{name} was given {len(node.expressions)} argument(s)"
+            raise self.error(node, problem, f"it takes {wanted}")
+        if operator is Operator.CONCAT:
+            return combine(operator, tuple(map(self.read, node.expressions)), self._span(node))
+        return self._operation(operator, node, *node.expressions)
+
+    def _aggregate(self, node: exp.Expr, function: AggregateFunction) -> Expression:
+        arguments, name = node.expressions, function.value
+        offset = 0
+        if len(arguments) == 2 and function in (AggregateFunction.FIRST, AggregateFunction.LAST):
+            second = self.read(arguments[1])
+            if not isinstance(second, Literal) or type(second.value) is not int or second.value < 0:
+                remedy = f"{name}(v.column, 1) is the one {'before the last' if name == 'LAST' else 'after the first'}"
+                raise self.error(arguments[1], f"the offset of {name} is a whole number, 0 or more", remedy)
+            offset = second.value
+        elif len(arguments) != 1:
+            raise self.error(node, f"{name} was given {len(arguments)} arguments", f"write {name}(v.column)")
+        argument = arguments[0]
+        if isinstance(argument, exp.Star):
+            problem = f"`{self._source(node)}` does not say whose events"
+            raise self.error(node, problem, "COUNT(v.*) counts the events that variable v has taken")
+        if isinstance(argument, exp.Column) and isinstance(argument.this, exp.Star):
+            if function is not AggregateFunction.COUNT or len(argument.parts) != 2:
+                raise self.error(node, f"{name} needs a column", f"write {name}({argument.parts[0].name}.column)")
+            return Aggregate(function, argument.parts[0].name, None, span=self._span(node))
+        variable, unqualified = of_one_variable(function, self.read(argument), self._span(node))
+        return Aggregate(function, variable, unqualified, offset, span=self._span(node))
+
+    def _for_spark(self, node: exp.Expr) -> Expression:
+        return spark_expression(self._text, node)
+
+
+_READERS: dict[type[exp.Expr], Callable[[Reader, exp.Expr], Expression]] = {
+    exp.And: Reader._connective,
+    exp.Or: Reader._connective,
+    exp.Not: Reader._not,
+    exp.Paren: Reader._paren,
+    exp.Neg: Reader._negate,
+    exp.Literal: Reader._literal,
+    exp.Boolean: Reader._boolean,
+    exp.Null: Reader._null,
+    exp.Column: Reader._name,
+    exp.Is: Reader._is,
+    exp.Between: Reader._between,
+    exp.In: Reader._in,
+    exp.Like: Reader._like,
+    exp.Escape: Reader._escape,
+    exp.Case: Reader._case,
+    exp.If: Reader._if,
+    exp.DPipe: Reader._concat,
+    exp.Concat: Reader._adjacent_strings,
+    exp.HexString: Reader._bytes,
+    exp.Interval: Reader._interval,
+    exp.Cast: Reader._cast,
+    exp.Trim: Reader._trim,
+    exp.Substring: Reader._substring,
+    exp.Anonymous: Reader._call,
+}

@@ -1,0 +1,68 @@
+"""What is outside the portable subset: its text, verbatim, for Spark.
+
+Comes in: a syntax node and the text it was read from. Goes out: a `SparkExpression`, or a `ConditionError` where not
+even Spark may compute it. Called by `reader` alone.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from cepheid.conditions.carets import Span, condition_error
+from cepheid.conditions.dialect import text_range
+from cepheid.conditions.expression import Expression, Name, SparkExpression
+from cepheid.conditions.vocabulary import AGGREGATES, NOT_DETERMINISTIC, REFUSED_NODES
+
+# Everything else is an operator: it gets parentheses, so that it stays together wherever the text is put.
+_STAYS_TOGETHER = (exp.Func, exp.Bracket, exp.Dot, exp.Cast, exp.RawString, exp.HexString)
+
+
+def spark_expression(text: str, node: exp.Expr) -> SparkExpression:
+    """The node's text with the names that it reads."""
+    _refuse(text, node)
+    span = Span(text, *text_range(node))
+    if span.start == span.end:
+        raise condition_error(None, f"{_called(node)} cannot stand in a condition", "leave it out")
+    pieces = _pieces(text, node)
+    together = isinstance(node, _STAYS_TOGETHER)
+    return SparkExpression(_called(node), pieces if together else ("(", *pieces, ")"), span=span)
+
+
+def _refuse(text: str, node: exp.Expr) -> None:
+    """Raises for what has no meaning here, wherever in the node it stands."""
+    for part in node.walk():
+        refusal = REFUSED_NODES.get(type(part))
+        name = part.name.upper() if isinstance(part, exp.Anonymous) else ""
+        if refusal is None and name in NOT_DETERMINISTIC:
+            refusal = (f"{name.lower()}() gives another value each time", "compute it as a column before matching")
+        if refusal is None and name in AGGREGATES:
+            refusal = (
+                f"{_called(node)} is not computed over what variables have taken",
+                f"put it inside, {name}(… v.column …), so that Spark computes it for each event; or use a callable",
+            )
+        if refusal is not None:
+            raise condition_error(Span(text, *text_range(part)), *refusal)
+
+
+def _called(node: exp.Expr) -> str:
+    """How an error calls the node."""
+    if isinstance(node, exp.Dot | exp.Bracket):
+        return "a field or an item"
+    return f"`{(node.name if isinstance(node, exp.Anonymous) else node.key).lower()}`"
+
+
+def _pieces(text: str, node: exp.Expr) -> tuple[str | Expression, ...]:
+    """The text, cut where names of columns stand; the parameters of lambdas are no columns."""
+    parameters = {
+        parameter.name.lower() for function in node.find_all(exp.Lambda) for parameter in function.expressions
+    }
+    columns = [column for column in node.find_all(exp.Column) if column.parts[0].name.lower() not in parameters]
+    pieces: list[str | Expression] = []
+    position, end = text_range(node)
+    for column in sorted(columns, key=text_range):
+        column_start, column_end = text_range(column)
+        name = Name(tuple(part.name for part in column.parts), span=Span(text, column_start, column_end))
+        pieces += [text[position:column_start], name]
+        position = column_end
+    pieces.append(text[position:end])
+    return tuple(piece for piece in pieces if piece != "")

@@ -1,0 +1,117 @@
+"""What the grammar's nodes and names stand for: the list of what a condition may say, and of what it may not.
+
+Plain tables. Read by `reader` alone.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from cepheid.conditions import types
+from cepheid.conditions.expression import AggregateFunction, Operator
+from cepheid.conditions.types import DataType
+
+BINARY: dict[type[exp.Expr], Operator] = {
+    exp.EQ: Operator.EQUAL,
+    exp.NEQ: Operator.NOT_EQUAL,
+    exp.LT: Operator.LESS,
+    exp.LTE: Operator.LESS_OR_EQUAL,
+    exp.GT: Operator.GREATER,
+    exp.GTE: Operator.GREATER_OR_EQUAL,
+    exp.NullSafeEQ: Operator.NULL_SAFE_EQUAL,
+    exp.Add: Operator.ADD,
+    exp.Sub: Operator.SUBTRACT,
+    exp.Mul: Operator.MULTIPLY,
+    exp.Div: Operator.DIVIDE,
+    exp.Mod: Operator.MODULO,
+    exp.IntDiv: Operator.INTEGER_DIVIDE,
+    exp.RegexpLike: Operator.RLIKE,
+}
+# Functions of the portable subset: operator, least and most number of arguments.
+FUNCTIONS: dict[str, tuple[Operator, int, int]] = {
+    "COALESCE": (Operator.COALESCE, 1, 999),
+    "IFNULL": (Operator.COALESCE, 2, 2),
+    "NVL": (Operator.COALESCE, 2, 2),
+    "ABS": (Operator.ABS, 1, 1),
+    "NEGATIVE": (Operator.NEGATE, 1, 1),
+    "GREATEST": (Operator.GREATEST, 2, 999),
+    "LEAST": (Operator.LEAST, 2, 999),
+    "ROUND": (Operator.ROUND, 1, 2),
+    "FLOOR": (Operator.FLOOR, 1, 1),
+    "CEIL": (Operator.CEIL, 1, 1),
+    "CEILING": (Operator.CEIL, 1, 1),
+    "MOD": (Operator.MODULO, 2, 2),
+    "UPPER": (Operator.UPPER, 1, 1),
+    "UCASE": (Operator.UPPER, 1, 1),
+    "LOWER": (Operator.LOWER, 1, 1),
+    "LCASE": (Operator.LOWER, 1, 1),
+    "LENGTH": (Operator.LENGTH, 1, 1),
+    "CHAR_LENGTH": (Operator.LENGTH, 1, 1),
+    "CONCAT": (Operator.CONCAT, 1, 999),
+    "YEAR": (Operator.YEAR, 1, 1),
+    "MONTH": (Operator.MONTH, 1, 1),
+    "DAY": (Operator.DAY, 1, 1),
+    "DAYOFMONTH": (Operator.DAY, 1, 1),
+    "HOUR": (Operator.HOUR, 1, 1),
+    "MINUTE": (Operator.MINUTE, 1, 1),
+    "SECOND": (Operator.SECOND, 1, 1),
+    "ISNULL": (Operator.IS_NULL, 1, 1),
+}
+AGGREGATES = {function.value: function for function in AggregateFunction}
+TYPES: dict[exp.DType, DataType] = {
+    exp.DType.BOOLEAN: types.BOOLEAN,
+    exp.DType.TINYINT: types.BYTE,
+    exp.DType.SMALLINT: types.SHORT,
+    exp.DType.INT: types.INT,
+    exp.DType.BIGINT: types.LONG,
+    exp.DType.FLOAT: types.FLOAT,
+    exp.DType.DOUBLE: types.DOUBLE,
+    exp.DType.TEXT: types.STRING,
+    exp.DType.BINARY: types.BINARY,
+    exp.DType.DATE: types.DATE,
+    exp.DType.TIMESTAMP: types.TIMESTAMP,
+    exp.DType.TIMESTAMPTZ: types.TIMESTAMP,
+    exp.DType.TIMESTAMPLTZ: types.TIMESTAMP,
+    exp.DType.TIMESTAMPNTZ: types.TIMESTAMP_NTZ,
+}
+
+
+_QUERY = ("a condition cannot contain a query", "join what it reads to the events before matching")
+_MOMENT = ("the present moment gives another value each time", "compare with a column of the event")
+# Refused wherever they stand, also inside what is otherwise Spark's: what is wrong, what would be right.
+REFUSED_NODES: dict[type[exp.Expr], tuple[str, str]] = {
+    exp.Subquery: _QUERY,
+    exp.Select: _QUERY,
+    exp.Window: (
+        "a window function has no meaning inside a pattern",
+        "read what variables have taken: LAST(v.column), SUM(v.column); or compute it as a column before matching",
+    ),
+    exp.Distinct: ("DISTINCT is not supported in aggregates", "use a fold, or a Python callable"),
+    exp.Filter: ("FILTER is not supported in aggregates", "write CASE WHEN … THEN … END inside the aggregate"),
+    exp.IgnoreNulls: ("IGNORE NULLS is not needed", "aggregates over a variable always skip NULLs; leave it out"),
+    exp.RespectNulls: ("RESPECT NULLS is not supported", "aggregates over a variable always skip NULLs"),
+    exp.Star: ("`*` is no value", "name a column; a variable's events are counted by COUNT(v.*)"),
+    exp.Placeholder: ("parameters are not supported", "write the value itself"),
+    exp.Parameter: ("parameters are not supported", "write the value itself"),
+    exp.CurrentTimestamp: _MOMENT,
+    exp.CurrentDate: _MOMENT,
+    exp.CurrentTime: _MOMENT,
+    exp.CurrentUser: ("the user is not part of the events", "write the name as text"),
+    exp.SessionUser: ("the user is not part of the events", "write the name as text"),
+}
+_NOT_DETERMINISTIC = """
+    RAND RANDOM RANDN RANDSTR UNIFORM UUID SHUFFLE NOW CURDATE CURRENT_DATE CURRENT_TIMESTAMP CURRENT_TIME
+    LOCALTIMESTAMP MONOTONICALLY_INCREASING_ID SPARK_PARTITION_ID INPUT_FILE_NAME INPUT_FILE_BLOCK_START
+    INPUT_FILE_BLOCK_LENGTH CURRENT_USER USER SESSION_USER
+"""
+NOT_DETERMINISTIC = frozenset(_NOT_DETERMINISTIC.split())
+"""Functions whose value does not follow from the event; a run could not be repeated with them."""
+
+_SPARK_AGGREGATES = """
+    ANY ANY_VALUE APPROX_COUNT_DISTINCT APPROX_PERCENTILE ARRAY_AGG BOOL_AND BOOL_OR COLLECT_LIST COLLECT_SET CORR
+    COUNT_IF COVAR_POP COVAR_SAMP EVERY FIRST_VALUE KURTOSIS LAST_VALUE LISTAGG MAX_BY MEAN MEDIAN MIN_BY MODE
+    PERCENTILE PERCENTILE_APPROX SKEWNESS SOME STD STDDEV STDDEV_POP STDDEV_SAMP STRING_AGG TRY_AVG TRY_SUM VAR_POP
+    VAR_SAMP VARIANCE LAG LEAD ROW_NUMBER RANK DENSE_RANK NTH_VALUE
+"""
+SPARK_AGGREGATES = frozenset(_SPARK_AGGREGATES.split())
+"""Spark's other aggregates: over a single event they would have no meaning."""

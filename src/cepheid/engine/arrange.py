@@ -1,0 +1,132 @@
+"""Events as columns, sorted: what a matcher reads.
+
+In: an Arrow table, the partition columns and the order columns. Out: `Arranged`: the table sorted by (partition, order), with a
+partition number and an integer time for each row. Nothing here knows of patterns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cepheid.errors import InputError
+from cepheid.syntax.tree import SpanUnit
+
+Integers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Arranged:
+    """Rows sorted by partition, then by the order columns."""
+
+    table: pa.Table
+    partition_by: tuple[str, ...]
+    order_by: tuple[str, ...]
+    partition: Integers
+    """Ascending from 0, one number per partition."""
+    time: Integers
+    """Microseconds for timestamps and dates, the number itself for numbers; the row's number where nothing orders them."""
+    unit: SpanUnit | None
+    """What `time` counts; None where the rows have no order column."""
+
+    @property
+    def bounds(self) -> Integers:
+        """Where each partition begins, and the end of the last."""
+        if not len(self.partition):
+            return np.zeros(1, np.int64)
+        changes = np.flatnonzero(np.diff(self.partition)) + 1
+        return np.concatenate(([0], changes, [len(self.partition)])).astype(np.int64)
+
+
+def arrange(table: pa.Table, partition_by: tuple[str, ...], order_by: tuple[str, ...]) -> Arranged:
+    """Sort a table for matching. Rows that the order columns do not tell apart keep the order they came in."""
+    partition_by = tuple(_column(table, name, "partition_by") for name in partition_by)
+    order_by = tuple(_column(table, name, "order_by") for name in order_by)
+    for name in order_by:
+        _refuse_nulls(table, name)
+    codes = _partition_codes(table, partition_by)
+    keys: dict[str, Any] = {"partition": pa.array(codes)}
+    keys |= {f"order{number}": table[name] for number, name in enumerate(order_by)}
+    try:
+        order = pc.sort_indices(pa.table(keys), sort_keys=[(name, "ascending") for name in keys])
+    except pa.ArrowException as error:
+        raise InputError(f"order_by={list(order_by)}: rows cannot be sorted by these columns: {error}") from error
+    ordered = table.take(order)
+    time, unit = _times(ordered, order_by)
+    numbers = codes[order.to_numpy()]
+    if len(numbers):
+        numbers = np.concatenate(([0], np.cumsum(np.diff(numbers) != 0))).astype(np.int64)
+    return Arranged(ordered, partition_by, order_by, numbers, time, unit)
+
+
+def _column(table: pa.Table, name: str, argument: str) -> str:
+    """The column as the table spells it (Spark's case rule)."""
+    found = [column for column in table.column_names if column.lower() == name.lower()]
+    if name in found:
+        return name
+    if len(found) == 1:
+        return str(found[0])
+    problem = f"names {len(found)} columns that differ only by case" if found else "names no column"
+    raise InputError(f"{argument}={name!r} {problem}.\n  The columns are: {', '.join(table.column_names)}.")
+
+
+def _refuse_nulls(table: pa.Table, name: str) -> None:
+    nulls = table[name].null_count
+    if nulls:
+        rows = np.flatnonzero(table[name].is_null().to_numpy())[:3]
+        raise InputError(
+            f"order_by={name!r}: {nulls} of {table.num_rows} rows have no value there (first: rows {rows.tolist()}).\n"
+            "  An event without a time or order has no place in the sequence; drop those rows or give them a value."
+        )
+
+
+def _partition_codes(table: pa.Table, partition_by: tuple[str, ...]) -> Integers:
+    """A number per row, equal for equal keys; NULL is a key like any other."""
+    codes = np.zeros(table.num_rows, np.int64)
+    for name in partition_by:
+        column = table[name].combine_chunks()
+        try:
+            encoded = pc.dictionary_encode(column, null_encoding="encode")
+        except pa.ArrowException as error:
+            raise InputError(
+                f"partition_by={name!r} has type {column.type}, which cannot be a key.\n"
+                "  Partition by plain columns: numbers, strings, dates, timestamps, booleans or binary."
+            ) from error
+        if isinstance(encoded, pa.ChunkedArray):
+            encoded = encoded.combine_chunks()
+        size = max(1, len(encoded.dictionary))
+        _, codes = np.unique(codes * size + encoded.indices.to_numpy(zero_copy_only=False), return_inverse=True)
+    return codes.astype(np.int64)
+
+
+def _times(table: pa.Table, order_by: tuple[str, ...]) -> tuple[Integers, SpanUnit | None]:
+    if not order_by:
+        return np.arange(table.num_rows, dtype=np.int64), None
+    name, column = order_by[0], table[order_by[0]]
+    kind = column.type
+    try:
+        if pa.types.is_timestamp(kind):
+            return _integers(column.cast(pa.timestamp("us", kind.tz))), SpanUnit.MICROSECOND
+        if pa.types.is_date(kind):
+            return _integers(column.cast(pa.timestamp("us"))), SpanUnit.MICROSECOND
+        if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+            return _integers(column), SpanUnit.ORDER
+    except pa.ArrowException as error:
+        raise InputError(
+            f"order_by={name!r}: its values do not fit whole microseconds or whole numbers: {error}.\n"
+            "  Round them first, or scale them to whole numbers."
+        ) from error
+    raise InputError(
+        f"order_by={name!r} has type {kind}; the first order column is the time of the events.\n"
+        "  Order by a timestamp, a date or a number first; further columns break ties."
+    )
+
+
+def _integers(column: pa.ChunkedArray) -> Integers:
+    result: Integers = column.cast(pa.int64()).combine_chunks().to_numpy(zero_copy_only=False)
+    return result

@@ -1,0 +1,129 @@
+"""Matching rows in memory, without Spark.
+
+In: a checked tree and rows as dicts, a pandas DataFrame or an Arrow table. Out: `Found`. Called by the face, for tests and notebooks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from cepheid.automaton.construction import build
+from cepheid.automaton.model import Automaton
+from cepheid.conditions import Schema, bind
+from cepheid.engine.arrange import Arranged, arrange
+from cepheid.engine.assemble import Assignments, assemble
+from cepheid.errors import InputError, MalformedPatternError
+from cepheid.reference.online import OnlineEvaluator
+from cepheid.reference.outcome import Match, Timeout
+from cepheid.syntax.tree import PatternTree, Span, SpanUnit
+from cepheid.syntax.windows import lengths
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a pattern found in rows: tables with one row per match, and per partial match that ran out of time."""
+
+    matches_table: pa.Table
+    timeouts_table: pa.Table
+
+    @property
+    def matches(self) -> list[dict[str, Any]]:
+        """The matches in the order of their emission, partition by partition."""
+        return list(self.matches_table.to_pylist())
+
+    @property
+    def timeouts(self) -> list[dict[str, Any]]:
+        """Partial matches that ran out of time, each with the moment `at` which it did."""
+        return list(self.timeouts_table.to_pylist())
+
+    def __repr__(self) -> str:
+        return f"Found({self.matches_table.num_rows} matches, {self.timeouts_table.num_rows} timeouts)"
+
+
+def match_rows(tree: PatternTree, rows: object, partition_by: tuple[str, ...], order_by: tuple[str, ...]) -> Found:
+    """Run a pattern over all rows; the end of the rows is the end of the input (rule 10)."""
+    table = to_table(rows)
+    events = arrange(table, partition_by, order_by)
+    check_units(tree, events)
+    automaton = build(tree, bind(tree, Schema.from_arrow(table.schema)))
+    matches, timeouts = _run_reference(automaton, events)
+    variables, looping = automaton.variables, automaton.looping
+    return Found(
+        assemble(events, matches, variables, looping, with_moment=False),
+        assemble(events, timeouts, variables, looping, with_moment=True),
+    )
+
+
+def to_table(rows: object) -> pa.Table:
+    """Rows of any supported form as an Arrow table."""
+    if isinstance(rows, pa.Table):
+        return rows
+    if isinstance(rows, pa.RecordBatch):
+        return pa.Table.from_batches([rows])
+    if type(rows).__module__.split(".")[0] == "pandas" and hasattr(rows, "columns"):
+        return pa.Table.from_pandas(rows, preserve_index=False)
+    if isinstance(rows, Mapping | str | bytes) or not isinstance(rows, Iterable):
+        raise InputError(
+            f"rows are a {type(rows).__name__}.\n  Give a list of dicts, a pandas DataFrame or an Arrow table; Spark DataFrames go to match()."
+        )
+    listed = list(rows)
+    for number, row in enumerate(listed):
+        if not isinstance(row, Mapping):
+            raise InputError(f"row {number} is a {type(row).__name__}: {row!r}.\n  Each row is a dict from column to value.")
+    names = list(dict.fromkeys(name for row in listed for name in row))
+    columns = {}
+    for name in names:
+        try:
+            columns[str(name)] = pa.array([row.get(name) for row in listed])
+        except pa.ArrowException as error:
+            raise InputError(f"column {name!r} holds values of different types: {error}.\n  Give it one type.") from error
+    return pa.table(columns)
+
+
+def check_units(tree: PatternTree, events: Arranged) -> None:
+    """Durations need timestamps or dates; plain numbers need a number to order by."""
+    for span, place, _ in lengths(tree):
+        if span.unit is events.unit:
+            continue
+        if events.unit is None:
+            problem, remedy = "a window in time, but nothing says when events happened.", "Name the time column with order_by=."
+        elif span.unit is SpanUnit.MICROSECOND:
+            problem = f"a window given as a duration, but {events.order_by[0]!r} holds plain numbers."
+            remedy = "Give the window as a number in that column's unit, or order by a timestamp."
+        else:
+            problem = f"a window of {span.length} without unit, but {events.order_by[0]!r} holds times."
+            remedy = 'Give the window as a duration, such as "10 minutes".'
+        raise MalformedPatternError(place, problem, remedy)
+
+
+def _run_reference(automaton: Automaton, events: Arranged) -> tuple[Assignments, Assignments]:
+    rows = events.table.to_pylist()
+    times = events.time.tolist()
+    matches: list[tuple[int, Match]] = []
+    timeouts: list[tuple[int, Timeout]] = []
+    bounds = events.bounds.tolist()
+    for begin, end in zip(bounds, bounds[1:], strict=False):
+        evaluator = OnlineEvaluator(automaton)
+        for row in range(begin, end):
+            evaluator.handle(rows[row], times[row])
+        evaluator.end_of_input()
+        matches += [(begin, match) for match in evaluator.matches]
+        timeouts += [(begin, timeout) for timeout in evaluator.timeouts]
+    return _flat(matches, automaton.variables), _flat(timeouts, automaton.variables)
+
+
+def _flat(found: list[tuple[int, Match]] | list[tuple[int, Timeout]], variables: tuple[str, ...]) -> Assignments:
+    numbers = {name: number for number, name in enumerate(variables)}
+    match, variable, row = [], [], []
+    for count, (begin, item) in enumerate(found):
+        for index, name in item.taken:
+            match.append(count)
+            variable.append(numbers[name])
+            row.append(begin + index)
+    at = [int(item.at) for _, item in found]
+    return Assignments(*(np.array(column, np.int64) for column in (match, variable, row, at)))

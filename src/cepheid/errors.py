@@ -1,0 +1,39 @@
+"""The few exception types of Cepheid. Every message names the place, what was given and what would be right."""
+
+from __future__ import annotations
+
+
+class CepheidError(Exception):
+    """What every error that Cepheid raises on purpose derives from."""
+
+
+class MalformedPatternError(CepheidError, ValueError):
+    """The pattern itself is wrong: it is refused when it is built or bound to a schema.
+
+    `element` names the place, `problem` says what is wrong there, `remedy` what would be right.
+    """
+
+    def __init__(self, element: str, problem: str, remedy: str) -> None:
+        self.element = element
+        self.problem = problem
+        self.remedy = remedy
+        super().__init__(f"{element}: {problem}\n  {remedy}")
+
+    def __reduce__(self) -> tuple[type[MalformedPatternError], tuple[str, str, str]]:
+        return type(self), (self.element, self.problem, self.remedy)
+
+
+class ConditionError(MalformedPatternError):
+    """A condition is wrong; the message shows its text with a caret under the offending part."""
+
+
+class InputError(CepheidError, ValueError):
+    """The events or the arguments around them are wrong: a missing column, NULL times, an unusable type."""
+
+
+class EvaluationError(CepheidError, ArithmeticError):
+    """A condition could not be computed on an event: overflow, division by zero, a callable that raised."""
+
+
+class SkipError(CepheidError, RuntimeError):
+    """A skip strategy with `or_fail` had no event to skip to, or would skip to the match's own first event."""

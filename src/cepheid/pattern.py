@@ -1,0 +1,99 @@
+"""The face of Cepheid: `Pattern`, with everything that can be done with one.
+
+Thin: the builder is in `syntax`, the meaning in the rooms below, imported when they are needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Self
+
+from cepheid.syntax.builder import PatternBuilder
+from cepheid.syntax.tree import Condition, SqlText
+from cepheid.syntax.validation import check
+
+if TYPE_CHECKING:
+    from cepheid.automaton.model import Automaton
+    from cepheid.engine.in_memory import Found
+
+
+class Pattern(PatternBuilder):
+    """A pattern of events. Immutable: every method returns a new one.
+
+    >>> from cepheid import Pattern
+    >>> shoplifting = (
+    ...     Pattern.begin("shelf").where("reader = 'SHELF'")
+    ...     .not_followed_by("counter").where("reader = 'COUNTER'")
+    ...     .followed_by("exit").where("reader = 'EXIT'")
+    ...     .within("12 hours")
+    ... )
+    >>> print(shoplifting)
+    shelf[reader = 'SHELF'] ~> !counter[reader = 'COUNTER'] ~> exit[reader = 'EXIT'] within 12 hours
+    """
+
+    __slots__ = ()
+
+    def match_events(
+        self, rows: object, *, partition_by: str | Iterable[str] = (), order_by: str | Iterable[str] = ()
+    ) -> Found:
+        """Find the pattern in rows in memory: dicts, a pandas DataFrame or an Arrow table.
+
+        `partition_by`: the columns whose values must be the same for all events of a match. `order_by`: the time of the
+        events, then columns that break ties; without it rows are taken in the order given. The end of the rows is the end of
+        the input: what still waits for time to pass is decided.
+
+        >>> from cepheid import Pattern
+        >>> rise = Pattern.begin("low").followed_by("high").where("price > 2 * LAST(low.price)").within(10)
+        >>> rows = [{"t": 1, "price": 5}, {"t": 2, "price": 7}, {"t": 9, "price": 12}]
+        >>> found = rise.match_events(rows, order_by="t")
+        >>> [(match["low"]["price"], match["high"]["price"]) for match in found.matches]
+        [(5, 12)]
+        """
+        from cepheid.engine.in_memory import match_rows
+
+        self.check()
+        return match_rows(self.tree, rows, _names(partition_by), _names(order_by))
+
+    def check(self) -> Self:
+        """Refuse the pattern with a `MalformedPatternError` if it is malformed; every use of a pattern does this first."""
+        from cepheid.conditions import bind
+
+        check(self.tree)
+        bind(self.tree, None)
+        return self
+
+    def automaton(self) -> Automaton:
+        """The automaton that the pattern means; it prints itself. Windows count microseconds where they are durations."""
+        from cepheid.automaton.construction import build
+        from cepheid.conditions import bind
+
+        check(self.tree)
+        return build(self.tree, bind(self.tree, None))
+
+    def explain(self) -> str:
+        """The pattern, and the automaton that it means, as text."""
+        return f"{self}\n\n{self.automaton()}"
+
+    def to_json(self) -> str:
+        """The pattern as JSON text, without loss. Callables and Spark Columns cannot be written."""
+        from cepheid.syntax.json_format import to_json
+
+        self.check()
+        return to_json(self.tree)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """The pattern that `to_json` wrote."""
+        from cepheid.syntax.json_format import from_json
+
+        return cls(from_json(text)).check()
+
+    def _check_condition(self, condition: Condition, element_description: str) -> None:
+        from cepheid.conditions import check_text
+
+        if isinstance(condition, SqlText):
+            check_text(condition.text, element_description)
+
+
+def _names(given: str | Iterable[str]) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given)

@@ -1,0 +1,329 @@
+"""The automaton run online, event by event: algorithm 2 of the formal semantics for the whole language.
+
+In: an automaton; then events of one partition in their order, and the moments in between. Out: matches and timeouts as they are
+decided. Slow and obvious: the measure of every faster engine, and the way for conditions that are Python callables.
+
+The queue holds runs ordered by start, then by priority (rule 8). A run is a partial match: which events were taken, by which
+variables. All ways that lead to the same partial match live in one run, as several *places*; so a match comes out once, and a
+timeout is reported when the last continuation of all places runs out of time (rule 9). For each event, in the order of the queue,
+a run's children (one per variable that takes the event, earlier variables first) go before the run itself if it still waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from math import inf
+
+from cepheid.automaton.model import Automaton, Continuation, Guard, Position
+from cepheid.conditions import Taken, compile_predicate
+from cepheid.reference.outcome import Match, Timeout
+from cepheid.reference.skipping import SkipFilter
+from cepheid.syntax.tree import Contiguity, Event, EventCount, NotLink
+
+Moment = int | float
+
+
+@dataclass(slots=True)
+class _Place:
+    """A position of the automaton that a run stands at, with what is still open there."""
+
+    position: Position
+    open: list[Continuation]
+    rivals: set[int]
+    """Greedy loops that may still take an event."""
+
+
+@dataclass(slots=True)
+class _Pending:
+    """An ending that waits for its trailing nots, each with the moment up to which it guards."""
+
+    nots: list[tuple[Guard, Moment]]
+
+
+@dataclass(slots=True)
+class _Run:
+    start: int
+    start_time: Moment
+    last: int
+    last_time: Moment
+    taken: tuple[tuple[int, int], ...]
+    """(index of event, variable) in order."""
+    registers: tuple[object, ...]
+    places: list[_Place] = field(default_factory=list)
+    endings: list[_Pending] = field(default_factory=list)
+    is_complete: bool = False
+
+    @property
+    def is_open(self) -> bool:
+        return any(place.open for place in self.places)
+
+
+class OnlineEvaluator:
+    """Runs one automaton over one partition."""
+
+    def __init__(self, automaton: Automaton) -> None:
+        self.automaton = automaton
+        self.matches: list[Match] = []
+        self.timeouts: list[Timeout] = []
+        self._tests = [compile_predicate(predicate) for predicate in automaton.predicates]
+        self._reads_variables = [predicate.reads_variables for predicate in automaton.predicates]
+        window = automaton.window
+        self._count = window.events if isinstance(window, EventCount) else None
+        self._within: Moment = window.length if window is not None and not isinstance(window, EventCount) else inf
+        self._skip = SkipFilter(automaton.skip, automaton.variables)
+        self._runs: list[_Run] = []
+        self._events: list[Event] = []
+        self._times: list[Moment] = []
+        self._now: Moment = -inf
+        self._forbidden_at: Moment | None = None
+        """When matches last forbade starts. Their runs stay up to that moment's end: what times out then still counts (rule 9)."""
+        self._own: dict[int, bool] = {}
+        """Predicates on the current event that read no variable."""
+
+    # ── what comes in ────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def handle(self, event: Event, time: Moment) -> None:
+        """The next event of the partition, in order; time moves to it first (rule 10)."""
+        self._fall_due(time, including=False)
+        index = len(self._events)
+        self._moment(time, ended_window=None if self._count is None else index - self._count)
+        self._now = time
+        self._events.append(event)
+        self._times.append(time)
+        self._own.clear()
+        queue: list[_Run] = []
+        decided: list[_Run] = []
+        for run in self._runs:
+            children = self._continue(run, index, time)
+            is_decided = bool(run.endings) and self._see_trailing(run)
+            queue += [*children, run]
+            decided += [child for child in children if child.is_complete]
+            if is_decided:
+                decided.append(run)
+        begun = self._begin(index, time)
+        queue += begun
+        decided += [run for run in begun if run.is_complete]
+        self._runs = queue
+        self._emit(decided, time)
+        self._runs = [run for run in self._runs if run.is_open or run.endings]
+
+    def advance_time(self, time: Moment) -> None:
+        """Time moves on without an event, as a watermark makes it."""
+        self._fall_due(time, including=True)
+        self._now = max(self._now, time)
+
+    def end_of_input(self) -> None:
+        """No further event comes: count windows end, and nots that wait for a next event; then time moves to infinity (rule 10)."""
+        if self._times:
+            self._moment(self._now, ended_window=inf, is_end=True)
+            self._fall_due(inf, including=False)
+
+    # ── an event ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _begin(self, index: int, time: Moment) -> list[_Run]:
+        """The runs that start at this event (rule 1)."""
+        taking: dict[int, list[int]] = {}
+        nothing = _Run(index, time, index, time, (), self.automaton.registers.initial())
+        for continuation in self.automaton.positions[0].continuations:
+            take = continuation.take
+            if self._holds(take.predicate, nothing) and not self._any(take.refused, nothing):
+                taking.setdefault(take.variable, []).append(take.target)
+        return [self._child(nothing, variable, targets, index, time) for variable, targets in taking.items()]
+
+    def _continue(self, run: _Run, index: int, time: Moment) -> list[_Run]:
+        """The children of a run at this event; the run keeps what is still open."""
+        taking: dict[int, list[int]] = {}
+        is_next = index == run.last + 1
+        for place in run.places:
+            if not place.open:
+                continue
+            takers = self._rivals_that_could_take(place, run, time)
+            still_open: list[Continuation] = []
+            for continuation in place.open:
+                take = continuation.take
+                if is_next and self._any(continuation.not_next, run):  # rule 7
+                    continue
+                if self._any(take.over, run):  # rule 4
+                    continue
+                if takers and not takers.isdisjoint(continuation.greedy):  # rule 5
+                    continue
+                holds = self._holds(take.predicate, run)
+                if holds and not self._any(take.refused, run):
+                    taking.setdefault(take.variable, []).append(take.target)
+                if take.contiguity is Contiguity.STRICT or (holds and take.contiguity is Contiguity.RELAXED):  # rule 2
+                    continue
+                if self._any(continuation.not_followed_by, run):  # rule 7: the event is passed over
+                    continue
+                still_open.append(continuation)
+            place.open = still_open
+        return [self._child(run, variable, taking[variable], index, time) for variable in sorted(taking)]
+
+    def _rivals_that_could_take(self, place: _Place, run: _Run, time: Moment) -> set[int]:
+        """The greedy loops of this place that could take the event; those whose link or until is over are struck out."""
+        takers: set[int] = set()
+        for number in list(place.rivals):
+            rival = place.position.rivals[number]
+            if self._any(rival.over, run):
+                place.rivals.discard(number)
+                continue
+            holds = self._holds(rival.predicate, run)
+            in_time = rival.gap is None or time < run.last_time + rival.gap
+            if holds and in_time and not self._any(rival.refused, run):
+                takers.add(number)
+            if rival.contiguity is Contiguity.STRICT or (holds and rival.contiguity is Contiguity.RELAXED):  # rule 2
+                place.rivals.discard(number)
+        return takers
+
+    def _child(self, run: _Run, variable: int, targets: Iterable[int], index: int, time: Moment) -> _Run:
+        """The run that took this event with this variable; it stands at all the targets."""
+        registers = self.automaton.registers.take(
+            run.registers, self.automaton.variables[variable], self._events[index]
+        )
+        taken = (*run.taken, (index, variable))
+        child = _Run(run.start, run.start_time, index, time, taken, registers)
+        for target in dict.fromkeys(targets):
+            position = self.automaton.positions[target]
+            if position.continuations:
+                place = _Place(position, list(position.continuations), set(range(len(position.rivals))))
+                child.places.append(place)
+            if position.accepts:
+                child.is_complete = True
+            child.endings += [
+                _Pending([(guard, self._guards_until(guard, child)) for guard in ending.nots])
+                for ending in position.endings
+            ]
+        if child.is_complete:
+            child.endings.clear()
+        return child
+
+    def _see_trailing(self, run: _Run) -> bool:
+        """Show an event to the nots at the end. True if an ending is decided by it: the match is complete."""
+        remaining: list[_Pending] = []
+        for ending in run.endings:
+            if any(self._holds(guard.predicate, run) for guard, _ in ending.nots):
+                continue
+            ending.nots = [(guard, until) for guard, until in ending.nots if guard.link is NotLink.NOT_FOLLOWED_BY]
+            if not ending.nots:
+                run.is_complete = True
+            remaining.append(ending)
+        run.endings = [] if run.is_complete else remaining
+        return run.is_complete
+
+    # ── time ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _fall_due(self, time: Moment, including: bool) -> None:
+        """Decide, in order, whatever falls due before a time (or at it, too)."""
+        while (moment := min((self._next_moment(run) for run in self._runs), default=inf)) < inf:
+            if moment > time or (moment == time and not including):
+                return
+            self._moment(moment)
+
+    def _next_moment(self, run: _Run) -> Moment:
+        deadlines = [self._deadline(run, continuation) for place in run.places for continuation in place.open]
+        return min(deadlines + [until for ending in run.endings for _, until in ending.nots], default=inf)
+
+    def _deadline(self, run: _Run, continuation: Continuation) -> Moment:
+        gap = continuation.take.gap
+        end = run.start_time + self._within
+        return end if gap is None else min(end, run.last_time + gap)
+
+    def _guards_until(self, guard: Guard, run: _Run) -> Moment:
+        end = run.start_time + self._within
+        return end if guard.window is None else min(end, run.last_time + guard.window)
+
+    def _moment(self, time: Moment, ended_window: Moment | None = None, is_end: bool = False) -> None:
+        """Everything that falls due at one moment: timeouts first, then matches (rule 9).
+
+        `ended_window`: the count windows of runs that started at or before this event end now. `is_end`: nots that would wait for
+        a next event without end are decided as well.
+        """
+        if self._forbidden_at is not None and time > self._forbidden_at:
+            self._runs = [run for run in self._runs if not self._skip.forbids(run.start)]
+            self._forbidden_at = None
+        decided: list[_Run] = []
+        for run in self._runs:
+            window_ended = self._count is not None and ended_window is not None and run.start <= ended_window
+            if self._run_out(run, time, window_ended) and not run.endings and not run.is_complete:
+                self.timeouts.append(Timeout(self._named(run), time))
+            if run.endings and self._decide_trailing(run, time, window_ended, is_end):
+                decided.append(run)
+        self._emit(decided, time)
+        self._runs = [run for run in self._runs if run.is_open or run.endings]
+
+    def _run_out(self, run: _Run, time: Moment, window_ended: bool) -> bool:
+        """Close the continuations whose time is over. True if the last open one went that way."""
+        ran_out = False
+        for place in run.places:
+            in_time = [c for c in place.open if not window_ended and self._deadline(run, c) > time]
+            ran_out = ran_out or len(in_time) < len(place.open)
+            place.open = in_time
+        return ran_out and not run.is_open
+
+    def _decide_trailing(self, run: _Run, time: Moment, window_ended: bool, is_end: bool) -> bool:
+        """Let go the trailing nots whose moment has come. True if an ending has none left: the match is complete."""
+        for ending in run.endings:
+            ending.nots = [
+                (guard, until)
+                for guard, until in ending.nots
+                if until > time and not window_ended and not (is_end and until == inf)
+            ]
+        run.is_complete = any(not ending.nots for ending in run.endings)
+        if run.is_complete:
+            run.endings.clear()
+        return run.is_complete
+
+    # ── what goes out ────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _emit(self, decided: list[_Run], time: Moment) -> None:
+        """Matches of one moment, in the order of the queue, through the skip filter (rule 8)."""
+        for run in decided:
+            if self._skip.forbids(run.start) or self._happened_before(run):
+                continue
+            self.matches.append(Match(self._named(run), time))
+            self._skip.emitted(run.taken)
+        if decided:
+            self._forbidden_at = time
+
+    def _happened_before(self, run: _Run) -> bool:
+        """Whether a not at the start is violated (rule 7)."""
+        tests = [self._tests[index] for index in self.automaton.not_before]
+        if not tests:
+            return False
+        taken = self._taken(run)
+        for index in range(run.start):
+            in_reach = self._times[run.last] - self._times[index] < self._within
+            if self._count is not None:
+                in_reach = run.last - index < self._count
+            if in_reach and any(test(self._events[index], taken) for test in tests):
+                return True
+        return False
+
+    def _named(self, run: _Run) -> tuple[tuple[int, str], ...]:
+        return tuple((index, self.automaton.variables[variable]) for index, variable in run.taken)
+
+    # ── conditions ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _holds(self, predicate: int, run: _Run) -> bool:
+        """Whether the current event satisfies a predicate, for this run."""
+        if self._reads_variables[predicate]:
+            return self._tests[predicate](self._events[-1], self._taken(run))
+        known = self._own.get(predicate)
+        if known is None:
+            known = self._own[predicate] = self._tests[predicate](self._events[-1], self._taken(run))
+        return known
+
+    def _any(self, predicates: tuple[int, ...], run: _Run) -> bool:
+        return any(self._holds(predicate, run) for predicate in predicates)
+
+    def _taken(self, run: _Run) -> Taken:
+        return self.automaton.registers.taken(run.registers, self._events_of(run))
+
+    def _events_of(self, run: _Run) -> Callable[[], Mapping[str, list[Event]]]:
+        def by_variable() -> dict[str, list[Event]]:
+            found: dict[str, list[Event]] = {name: [] for name in self.automaton.variables}
+            for index, variable in run.taken:
+                found[self.automaton.variables[variable]].append(self._events[index])
+            return found
+
+        return by_variable

@@ -1,0 +1,58 @@
+"""Skip strategies: which starts an emitted match forbids (rule 8).
+
+In: the matches in the order of emission. Out: whether a start is forbidden by now. Used by the evaluators.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cepheid.errors import SkipError
+from cepheid.syntax.tree import Skip, SkipKind
+
+
+class SkipFilter:
+    """Remembers the starts that the matches emitted so far forbid."""
+
+    def __init__(self, skip: Skip, variables: Sequence[str]) -> None:
+        self._skip = skip
+        self._target = variables.index(skip.target) if skip.target is not None else -1
+        self._first_allowed = 0
+        self._forbidden: set[int] = set()
+
+    def forbids(self, start: int) -> bool:
+        return start < self._first_allowed or start in self._forbidden
+
+    def emitted(self, taken: tuple[tuple[int, int], ...]) -> None:
+        """A match was emitted: its events with the number of the variable that took each."""
+        start, last = taken[0][0], taken[-1][0]
+        match self._skip.kind:
+            case SkipKind.NO_SKIP:
+                pass
+            case SkipKind.TO_NEXT:
+                self._forbidden.add(start)
+            case SkipKind.PAST_LAST_EVENT:
+                self._forbid_before(last + 1)
+            case SkipKind.TO_FIRST | SkipKind.TO_LAST:
+                events = [index for index, variable in taken if variable == self._target]
+                if self._skip.or_fail:
+                    self._check(events, start)
+                if events:
+                    self._forbid_before(events[0] if self._skip.kind is SkipKind.TO_FIRST else events[-1])
+
+    def _forbid_before(self, start: int) -> None:
+        self._first_allowed = max(self._first_allowed, start)
+
+    def _check(self, events: list[int], start: int) -> None:
+        strategy = f"skip {self._skip.kind.value}({self._skip.target!r}, or_fail=True)"
+        if not events:
+            raise SkipError(
+                f"{strategy}: {self._skip.target!r} took no event in a match.\n"
+                "  Skip to a variable that every match has, or drop or_fail: then such a match skips nothing."
+            )
+        skipped_to = events[0] if self._skip.kind is SkipKind.TO_FIRST else events[-1]
+        if skipped_to == start:
+            raise SkipError(
+                f"{strategy}: the event to skip to is the match's own first event, so nothing would be skipped.\n"
+                "  Skip to a later variable, use to_next, or drop or_fail."
+            )

@@ -1,0 +1,227 @@
+"""The fluent, immutable pattern builder: method calls come in, a `PatternTree` goes out.
+
+`cepheid.Pattern` derives from `PatternBuilder` and adds what can be done with a pattern. The whole state is the tree:
+a modifier applies to the element that was added last. What no later step could repair is refused at once (`edits`);
+the rules about a whole pattern are in `validation.check`, for whoever uses the finished pattern.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import MethodType
+from typing import Any, Concatenate, Generic, Literal, ParamSpec, Self, TypeVar
+
+from cepheid.errors import MalformedPatternError
+from cepheid.syntax import edits, notation
+from cepheid.syntax.combining import GivenCondition, all_of, any_of, from_given
+from cepheid.syntax.durations import Duration
+from cepheid.syntax.edits import GapBounds
+from cepheid.syntax.tree import (
+    Condition,
+    Contiguity,
+    Element,
+    Fold,
+    Link,
+    Not,
+    NotLink,
+    PatternTree,
+    Sequence,
+    Skip,
+    SkipKind,
+    Variable,
+)
+from cepheid.syntax.windows import PATTERN
+
+_NOTHING_YET = PatternTree(Sequence(()))
+
+_SKIPS_BY_NAME = {kind.value: Skip(kind) for kind in (SkipKind.NO_SKIP, SkipKind.TO_NEXT, SkipKind.PAST_LAST_EVENT)}
+
+_P = ParamSpec("_P")
+_Builder = TypeVar("_Builder", bound="PatternBuilder")
+
+
+class _Opening(Generic[_P]):
+    """A method that opens a new pattern when called on the class, and goes on with the pattern on an instance.
+
+    A class method would silently forget the instance that it is called on.
+    """
+
+    def __init__(self, method: Callable[Concatenate[Any, _P], Any]) -> None:
+        self._method = method
+        self.__doc__ = method.__doc__
+
+    def __get__(self, instance: _Builder | None, owner: type[_Builder]) -> Callable[_P, _Builder]:
+        return MethodType(self._method, owner() if instance is None else instance)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class PatternBuilder:
+    """A pattern, finished or on the way. Every method returns a new one.
+
+    >>> PatternBuilder.begin("a").where("price > 10").followed_by("b").one_or_more().within("10 minutes")
+    PatternBuilder.begin("a").where("price > 10").followed_by("b").one_or_more().within("10 minutes")
+    """
+
+    tree: PatternTree = _NOTHING_YET
+
+    @classmethod
+    def from_tree(cls, tree: PatternTree) -> Self:
+        """The builder that has this tree."""
+        return cls(tree)
+
+    def __repr__(self) -> str:
+        return notation.to_python(self.tree, type(self).__name__)
+
+    def __str__(self) -> str:
+        return notation.to_text(self.tree)
+
+    @_Opening
+    def begin(self, name_or_group: str | PatternBuilder) -> Self:
+        """Starts the pattern with an element, or with a group."""
+        return self._add_element(Link.BEGIN, name_or_group)
+
+    def next(self, name_or_group: str | PatternBuilder) -> Self:
+        """Goes on with an element or group whose event comes right after the one before (strict contiguity)."""
+        return self._add_element(Link.NEXT, name_or_group)
+
+    def followed_by(self, name_or_group: str | PatternBuilder) -> Self:
+        """Goes on with the next event that fits the element or group (relaxed contiguity)."""
+        return self._add_element(Link.FOLLOWED_BY, name_or_group)
+
+    def followed_by_any(self, name_or_group: str | PatternBuilder) -> Self:
+        """Goes on with any later event that fits the element or group (non-deterministic relaxed contiguity)."""
+        return self._add_element(Link.FOLLOWED_BY_ANY, name_or_group)
+
+    def not_next(self, name: str) -> Self:
+        """The event right after the one before must not satisfy the conditions that follow (rule 7)."""
+        return self._add_not(NotLink.NOT_NEXT, name)
+
+    def not_followed_by(self, name: str) -> Self:
+        """No event up to the next taken one may satisfy the conditions that follow (rule 7)."""
+        return self._add_not(NotLink.NOT_FOLLOWED_BY, name)
+
+    @_Opening
+    def not_before(self, name: str) -> Self:
+        """No event before the match, as far back as the window reaches, may satisfy the conditions that follow."""
+        return self._with(edits.add_not_before(self.tree, _name(name, "not_before")))
+
+    def where(self, *conditions: GivenCondition) -> Self:
+        """The event must satisfy these conditions, as well as those given before."""
+        new = self._given(conditions, edits.condition_owner(self.tree, "where"), "where")
+        return self._with(edits.change_condition(self.tree, lambda old: all_of((old, new)) if old else new))
+
+    def or_where(self, *conditions: GivenCondition) -> Self:
+        """The event must satisfy these conditions, or else what was given before, all of it."""
+        new = self._given(conditions, edits.condition_owner(self.tree, "or_where"), "or_where")
+        return self._with(edits.change_condition(self.tree, lambda old: any_of((old, new)) if old else new))
+
+    def until(self, *conditions: GivenCondition) -> Self:
+        """Ends an unbounded loop or group at the first event that satisfies these conditions (rule 4)."""
+        until = self._given(conditions, edits.until_owner(self.tree), "until")
+        return self._with(edits.set_until(self.tree, until))
+
+    def fold(self, name: str, *, init: str, update: str) -> Self:
+        """A value that starts as `init`, becomes `update` with each event taken, and is read by name in conditions."""
+        for part, text in (("init", init), ("update", update)):
+            if not isinstance(text, str):
+                raise MalformedPatternError(
+                    f"fold {name!r}", f"its {part} is {text!r}", 'Give SQL text: init="0", update="z + price".'
+                )
+        return self._with(edits.add_fold(self.tree, Fold(_name(name, "fold"), init, update)))
+
+    def times(self, least: int, most: int | None = None, *, within: GapBounds | None = None) -> Self:
+        """Repeats `least` times, or `least` to `most` times, with less than `within` between one and the next."""
+        return self._with(edits.repeat(self.tree, "times", least, least if most is None else most, within))
+
+    def times_or_more(self, least: int, *, within: GapBounds | None = None) -> Self:
+        """Repeats at least so many times, with less than `within` between one and the next."""
+        return self._with(edits.repeat(self.tree, "times_or_more", least, None, within))
+
+    def one_or_more(self, *, within: GapBounds | None = None) -> Self:
+        """Repeats once or more, with less than `within` between one and the next."""
+        return self._with(edits.repeat(self.tree, "one_or_more", 1, None, within))
+
+    def optional(self) -> Self:
+        """May be passed by (rule 3)."""
+        return self._with(edits.make_optional(self.tree))
+
+    def greedy(self) -> Self:
+        """The loop takes every event that it can (rule 5)."""
+        return self._with(edits.make_greedy(self.tree))
+
+    def consecutive(self) -> Self:
+        """Repetitions come right after one another (strict inner contiguity)."""
+        return self._with(edits.set_inner(self.tree, "consecutive", Contiguity.STRICT))
+
+    def allow_combinations(self) -> Self:
+        """Repetitions may leave out events that fit (non-deterministic relaxed inner contiguity)."""
+        return self._with(edits.set_inner(self.tree, "allow_combinations", Contiguity.NON_DETERMINISTIC))
+
+    def within(
+        self,
+        time: Duration | None = None,
+        *,
+        events: int | None = None,
+        since: Literal["first", "previous"] = "first",
+    ) -> Self:
+        """The window: less than `time` from the first event to the last, or a span of at most so many `events`.
+
+        With `since="previous"`: less than `time` from the event taken before to each event of the last element.
+        """
+        if (time is None) == (events is None):
+            raise MalformedPatternError(
+                PATTERN,
+                f"within has {'neither' if time is None else 'both'} a length of time and a number of events",
+                'Write within("10 minutes") or within(events=10).',
+            )
+        if since == "previous":
+            return self._with(edits.set_window_since_previous(self.tree, time))
+        if since != "first":
+            raise MalformedPatternError(
+                PATTERN, f"within has since={since!r}", 'Give since="previous", or leave it out.'
+            )
+        return self._with(edits.set_window(self.tree, time, events))
+
+    def skip(self, strategy: Skip | Literal["no_skip", "to_next", "past_last_event"]) -> Self:
+        """Which starts a match forbids to later ones (rule 8): a value of `cepheid.skip`, or its name."""
+        chosen = _SKIPS_BY_NAME.get(strategy) if isinstance(strategy, str) else strategy
+        if not isinstance(chosen, Skip):
+            raise MalformedPatternError(
+                PATTERN,
+                f"{strategy!r} is not a skip strategy",
+                "Give skip.no_skip, skip.to_next, skip.past_last_event, skip.to_first(v) or skip.to_last(v); "
+                "the first three also as text.",
+            )
+        return self._with(edits.set_skip(self.tree, chosen))
+
+    def _check_condition(self, condition: Condition, element_description: str) -> None:
+        """Called with every condition given, so that a deriving class can refuse it early; here none is refused."""
+
+    def _given(self, conditions: tuple[GivenCondition, ...], owner: str, step: str) -> Condition:
+        if not conditions:
+            raise MalformedPatternError(owner, f"{step} has no condition", f'Give one: {step}("price > 10").')
+        parts = [from_given(given, owner) for given in conditions]
+        for part in parts:
+            self._check_condition(part, owner)
+        return all_of(parts)
+
+    def _add_element(self, link: Link, name_or_group: str | PatternBuilder) -> Self:
+        if isinstance(name_or_group, PatternBuilder):
+            return self._with(edits.append(self.tree, Element(link, edits.group_of(name_or_group.tree)), link.value))
+        variable = Variable(_name(name_or_group, link.value, " or a group such as Pattern.begin(…)"))
+        return self._with(edits.append(self.tree, Element(link, variable), link.value))
+
+    def _add_not(self, link: NotLink, name: str) -> Self:
+        return self._with(edits.append(self.tree, Not(link, _name(name, link.value)), link.value))
+
+    def _with(self, tree: PatternTree) -> Self:
+        return type(self)(tree)
+
+
+def _name(given: object, step: str, or_what: str = "") -> str:
+    """A name as given; whether it can be one is decided by `part_rules`."""
+    if isinstance(given, str):
+        return given
+    kind = "a group" if isinstance(given, PatternBuilder) else f"{given!r}"
+    raise MalformedPatternError(f"{step}(…)", f"it was given {kind} for a name", f'Give a name such as "a"{or_what}.')

@@ -1,0 +1,291 @@
+"""The steps of a builder as functions: a tree comes in, the tree after the step goes out.
+
+Each refuses what makes no sense at its place (a quantifier on a not, a second window), and asks `part_rules` about
+the result. The builder is the only caller; modifiers apply to the element that was added last.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TypeAlias
+
+from cepheid.errors import MalformedPatternError
+from cepheid.syntax.durations import Duration, to_span
+from cepheid.syntax.notation import quantifier
+from cepheid.syntax.part_rules import check_part
+from cepheid.syntax.tree import (
+    Condition,
+    Contiguity,
+    Element,
+    EventCount,
+    Fold,
+    Gaps,
+    Link,
+    Loop,
+    Not,
+    NotBefore,
+    PatternTree,
+    Sequence,
+    Skip,
+    SkipKind,
+    Variable,
+    describe,
+)
+from cepheid.syntax.windows import PATTERN
+
+GapBounds: TypeAlias = Duration | Mapping[int, Duration]
+"""One bound between all repetitions of a loop, or one per repetition, counted from 2."""
+
+
+def append(tree: PatternTree, element: Element | Not, step: str) -> PatternTree:
+    """One more element or not at the end."""
+    elements, begins = tree.body.elements, isinstance(element, Element) and element.link is Link.BEGIN
+    if begins and elements:
+        raise MalformedPatternError(
+            describe(element),
+            f"begin cannot follow {describe(elements[-1])}: a pattern begins once",
+            "Go on with next, followed_by or followed_by_any.",
+        )
+    if not begins and not elements:
+        raise MalformedPatternError(
+            describe(element),
+            f"{step} has nothing to follow: the pattern has not begun",
+            'Start with begin: Pattern.begin("a") or Pattern.not_before("x").where(…).begin("a").',
+        )
+    return _checked(replace(tree, body=Sequence((*elements, element))))
+
+
+def add_not_before(tree: PatternTree, name: str) -> PatternTree:
+    """One more thing that must not have happened before the match."""
+    if tree.body.elements:
+        raise MalformedPatternError(
+            f"not_before {name!r}",
+            f"it cannot follow {describe(tree.body.elements[-1])}: it guards the start of the whole pattern",
+            f"Start with it: Pattern.not_before({name!r}).where(…).begin(…); "
+            "between elements use not_followed_by or not_next.",
+        )
+    return _checked(replace(tree, not_before=(*tree.not_before, NotBefore(name))))
+
+
+def group_of(tree: PatternTree) -> Sequence:
+    """What a whole pattern contributes as a group of another."""
+    what = describe(Element(Link.BEGIN, tree.body))
+    for is_there, part, remedy in (
+        (tree.window is not None, "a window", 'Call within on the whole pattern, or within(t, since="previous").'),
+        (tree.skip.kind is not SkipKind.NO_SKIP, "a skip strategy", "Call skip on the whole pattern."),
+        (bool(tree.not_before), "a not_before", "Start the whole pattern with not_before."),
+    ):
+        if is_there:
+            raise MalformedPatternError(what, f"a pattern with {part} cannot be a group", remedy)
+    if not tree.body.elements:
+        raise MalformedPatternError(what, "the group is empty", 'Put an element into it: Pattern.begin("a").')
+    return tree.body
+
+
+def condition_owner(tree: PatternTree, step: str) -> str:
+    """How an error calls what a condition given now would belong to; refuses if there is nothing."""
+    if tree.body.elements:
+        last = tree.body.elements[-1]
+        if isinstance(last, Element) and isinstance(last.body, Sequence):
+            raise MalformedPatternError(
+                describe(last),
+                f"{step} cannot apply to a group: each of its elements has its own conditions",
+                f"Call {step} on the elements inside the group.",
+            )
+        return describe(last)
+    if tree.not_before:
+        return f"not_before {tree.not_before[-1].name!r}"
+    raise MalformedPatternError(
+        PATTERN, f"{step} stands before any element", f'Name an element first: Pattern.begin("a").{step}(…).'
+    )
+
+
+def change_condition(tree: PatternTree, change: Callable[[Condition | None], Condition]) -> PatternTree:
+    """The last not_before, not or variable with its condition changed; `condition_owner` has accepted it."""
+    if not tree.body.elements:
+        *others, before = tree.not_before
+        return _checked(replace(tree, not_before=(*others, replace(before, condition=change(before.condition)))))
+    last = tree.body.elements[-1]
+    if isinstance(last, Not):
+        return _with_last(tree, replace(last, condition=change(last.condition)))
+    assert isinstance(last.body, Variable)
+    return _with_last(tree, replace(last, body=replace(last.body, condition=change(last.body.condition))))
+
+
+def until_owner(tree: PatternTree) -> str:
+    """How an error calls what an until given now would belong to; refuses if it is no unbounded loop."""
+    element = _last_element(tree, "until")
+    loop, what = element.loop, describe(element)
+    if loop is None or loop.maximum is not None:
+        raise MalformedPatternError(
+            what,
+            "until needs a loop without an upper bound, and "
+            + ("this is taken once" if loop is None else f"this one ends after {loop.maximum}"),
+            "Call one_or_more() or times_or_more(n) before until.",
+        )
+    if loop.until is not None:
+        raise MalformedPatternError(what, "it already has an until", "Give all conditions in one until.")
+    return f"until of {what}"
+
+
+def set_until(tree: PatternTree, condition: Condition) -> PatternTree:
+    """The last loop ends at an event that satisfies the condition; `until_owner` has accepted it."""
+    element, loop = _last_loop(tree, "until")
+    return _with_last(tree, replace(element, loop=replace(loop, until=condition)))
+
+
+def add_fold(tree: PatternTree, fold: Fold) -> PatternTree:
+    """One more fold on the last element."""
+    element = _last_element(tree, "fold")
+    if not isinstance(element.body, Variable):
+        raise MalformedPatternError(describe(element), "a group cannot have a fold", "Put it on its elements.")
+    return _with_last(tree, replace(element, body=replace(element.body, folds=(*element.body.folds, fold))))
+
+
+def repeat(tree: PatternTree, step: str, least: int, most: int | None, within: GapBounds | None) -> PatternTree:
+    """The last element as a loop."""
+    element = _last_element(tree, step)
+    what = describe(element)
+    if element.loop is not None:
+        raise MalformedPatternError(
+            what,
+            f"{step} is a second quantifier: it already has {quantifier(element.loop)}",
+            "Keep one; to repeat a loop put it into a group: Pattern.begin(Pattern.begin(…).one_or_more()).times(2).",
+        )
+    least = whole_number(least, step, what)
+    most = None if most is None else whole_number(most, step, what)
+    if least < 0 or (most is not None and most < 0):
+        raise MalformedPatternError(
+            what, f"{step} has the negative count {min(least, least if most is None else most)}", "Give 1 or more."
+        )
+    if most == 0:
+        raise MalformedPatternError(
+            what,
+            f"{step} with 0 as the largest number takes no event at all",
+            "Give at least 1; for what must not happen use not_next or not_followed_by.",
+        )
+    # rule 3: none at all is written as optional, so that a loop always takes something
+    loop = Loop(max(least, 1), most, gaps=None if within is None else _gaps(within, what))
+    return _with_last(tree, replace(element, loop=loop, optional=element.optional or least == 0))
+
+
+def make_optional(tree: PatternTree) -> PatternTree:
+    """The last element may be passed by."""
+    return _with_last(tree, replace(_last_element(tree, "optional"), optional=True))
+
+
+def make_greedy(tree: PatternTree) -> PatternTree:
+    """The last loop takes all it can."""
+    element, loop = _last_loop(tree, "greedy")
+    return _with_last(tree, replace(element, loop=replace(loop, greedy=True)))
+
+
+def set_inner(tree: PatternTree, step: str, inner: Contiguity) -> PatternTree:
+    """The contiguity between the repetitions of the last loop."""
+    element, loop = _last_loop(tree, step)
+    if loop.inner not in (Contiguity.RELAXED, inner):
+        raise MalformedPatternError(
+            describe(element),
+            "it is to be both consecutive and with combinations",
+            "Keep one of consecutive() and allow_combinations().",
+        )
+    return _with_last(tree, replace(element, loop=replace(loop, inner=inner)))
+
+
+def set_window(tree: PatternTree, time: Duration | None, events: int | None) -> PatternTree:
+    """The window of the whole pattern: exactly one of `time` and `events` is given."""
+    if tree.window is not None:
+        raise MalformedPatternError(
+            PATTERN,
+            "it already has a window",
+            'Call within once; for a bound on one element use within(t, since="previous").',
+        )
+    if time is not None:
+        return _checked(replace(tree, window=to_span(time, PATTERN)))
+    return _checked(replace(tree, window=EventCount(whole_number(events, "within(events=…)", PATTERN))))
+
+
+def set_window_since_previous(tree: PatternTree, time: Duration | None) -> PatternTree:
+    """The window of the last element or not since the event taken before."""
+    if not tree.body.elements:
+        raise MalformedPatternError(
+            PATTERN,
+            'within(…, since="previous") applies to the element before it, and there is none yet',
+            'Call it behind an element: .followed_by("b").within("5 minutes", since="previous").',
+        )
+    last = tree.body.elements[-1]
+    if time is None:
+        raise MalformedPatternError(
+            describe(last),
+            "a window since the previous event cannot count events",
+            'Give a length of time, within("5 minutes", since="previous"), or use next for the very next event.',
+        )
+    if last.within_previous is not None:
+        raise MalformedPatternError(describe(last), "it already has a window since the previous event", "Give it once.")
+    return _with_last(tree, replace(last, within_previous=to_span(time, describe(last))))
+
+
+def set_skip(tree: PatternTree, strategy: Skip) -> PatternTree:
+    """The skip strategy of the whole pattern."""
+    if tree.skip.kind is not SkipKind.NO_SKIP:
+        raise MalformedPatternError(PATTERN, f"it already has the skip strategy {tree.skip.kind.value}", "Skip once.")
+    return replace(tree, skip=strategy)
+
+
+def whole_number(given: object, step: str, what: str) -> int:
+    """`given` as an int, if it is a whole number of any integer type."""
+    try:
+        if isinstance(given, bool):
+            raise TypeError
+        return operator.index(given)  # type: ignore[arg-type]  # what has no index is the case below
+    except TypeError:
+        raise MalformedPatternError(
+            what, f"{step} has {given!r} where a whole number belongs", "Give a whole number, such as 3."
+        ) from None
+
+
+def _gaps(within: GapBounds, what: str) -> Gaps:
+    if not isinstance(within, Mapping):
+        return Gaps(every=to_span(within, what))
+    spans = {whole_number(key, "within={…}", what): to_span(span, what) for key, span in within.items()}
+    return Gaps(by_repetition=tuple(sorted(spans.items())))
+
+
+def _last_element(tree: PatternTree, step: str) -> Element:
+    """The element that a quantifier or the like applies to."""
+    if not tree.body.elements:
+        raise MalformedPatternError(
+            f"not_before {tree.not_before[-1].name!r}" if tree.not_before else PATTERN,
+            f"{step} applies to an element that takes events, and there is none yet",
+            f'Call {step} behind the element: begin("a").{step}(…).',
+        )
+    last = tree.body.elements[-1]
+    if isinstance(last, Not):
+        raise MalformedPatternError(
+            describe(last),
+            f"{step} cannot apply to a not, which takes no events",
+            f"Call {step} behind an element that takes events, or drop it.",
+        )
+    return last
+
+
+def _last_loop(tree: PatternTree, step: str) -> tuple[Element, Loop]:
+    element = _last_element(tree, step)
+    if element.loop is None:
+        raise MalformedPatternError(
+            describe(element),
+            f"{step} applies to a loop, and this is taken once",
+            f"Call times(…), times_or_more(…) or one_or_more() before {step}(), or drop it.",
+        )
+    return element, element.loop
+
+
+def _with_last(tree: PatternTree, element: Element | Not) -> PatternTree:
+    return _checked(replace(tree, body=Sequence((*tree.body.elements[:-1], element))))
+
+
+def _checked(tree: PatternTree) -> PatternTree:
+    check_part(tree)
+    return tree

@@ -1,0 +1,244 @@
+"""Rules that hold for any part of a pattern: names, links, quantifiers, bounds, lengths of time.
+
+A tree, also an unfinished one, comes in; nothing or a `MalformedPatternError` comes out. No later step of a builder can
+repair what is refused here, so the builder asks after every step and the error appears at the line that caused it.
+Called by the builder and by `validation`, which adds the rules about the whole.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+
+from cepheid.errors import MalformedPatternError
+from cepheid.syntax.durations import LARGEST_LENGTH, to_text
+from cepheid.syntax.tree import (
+    AllOf,
+    AnyOf,
+    Condition,
+    Element,
+    EventCount,
+    Gaps,
+    Link,
+    Loop,
+    Not,
+    PatternTree,
+    Sequence,
+    Span,
+    SpanUnit,
+    SqlText,
+    Variable,
+    describe,
+    walk,
+)
+from cepheid.syntax.windows import PATTERN, lengths
+
+_NAME = re.compile(r"[^\s`\x00-\x1f](?:[^`\x00-\x1f]*[^\s`\x00-\x1f])?")
+
+
+def check_part(tree: PatternTree) -> None:
+    """Raises `MalformedPatternError` for what is wrong however the pattern goes on or is used as a group."""
+    _check_names(tree)
+    _check_links(tree.body, PATTERN)
+    for _, element in walk(tree.body):
+        if isinstance(element, Element):
+            _check_element(element)
+        else:
+            _check_condition(element.condition, describe(element))
+    for before in tree.not_before:
+        _check_condition(before.condition, f"not_before {before.name!r}")
+    _check_lengths(tree)
+
+
+def _check_names(tree: PatternTree) -> None:
+    taken: dict[str, str] = {}
+    for name, owner in _named(tree):
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
+            raise MalformedPatternError(
+                owner,
+                f"{name!r} is not a name" if name else "the name is empty",
+                "Names become columns: at least one character, no blank at either end, no backquote, no line break.",
+            )
+        key = name.lower()  # Spark's case rule: `A` and `a` are one name
+        if key in taken:
+            raise MalformedPatternError(
+                owner,
+                f"the name {name!r} is already taken by {taken[key]}",
+                "Give every element, not and fold of a pattern a name of its own; upper and lower case are the same.",
+            )
+        taken[key] = owner
+
+
+def _named(tree: PatternTree) -> Iterator[tuple[str, str]]:
+    """Every name of the pattern, with how an error calls its owner."""
+    for before in tree.not_before:
+        yield before.name, f"not_before {before.name!r}"
+    for _, element in walk(tree.body):
+        if isinstance(element, Not):
+            yield element.name, describe(element)
+        elif isinstance(element.body, Variable):
+            yield element.body.name, describe(element)
+            for fold in element.body.folds:
+                yield fold.name, f"fold {fold.name!r} of {describe(element)}"
+
+
+def _check_links(sequence: Sequence, owner: str) -> None:
+    for index, element in enumerate(sequence.elements):
+        if isinstance(element, Not):
+            if index == 0:
+                raise MalformedPatternError(
+                    describe(element),
+                    f"{owner} cannot start with a not: no event comes before it",
+                    'Begin with an element that takes an event; for "nothing before the match" use '
+                    f"Pattern.not_before({element.name!r}).",
+                )
+            continue
+        if (element.link is Link.BEGIN) != (index == 0):
+            raise MalformedPatternError(
+                describe(element),
+                f"its link is {element.link.value!r}, and it is number {index + 1} of {owner}",
+                "'begin' is the link of the first element, and of no other.",
+            )
+        if isinstance(element.body, Sequence):
+            if not element.body.elements:
+                raise MalformedPatternError(
+                    f"number {index + 1} of {owner}",
+                    "the group is empty",
+                    'Put at least one element into it, such as Pattern.begin("a").',
+                )
+            _check_links(element.body, describe(element))
+
+
+def _check_element(element: Element) -> None:
+    what = describe(element)
+    if isinstance(element.body, Variable):
+        _check_condition(element.body.condition, what)
+        for fold in element.body.folds:
+            for part, text in (("init", fold.init), ("update", fold.update)):
+                if not text.strip():
+                    raise MalformedPatternError(
+                        f"fold {fold.name!r} of {what}",
+                        f"its {part} is an empty text",
+                        'Give SQL text, such as init="0", update="z + price".',
+                    )
+    if element.loop is not None:
+        _check_loop(element.loop, isinstance(element.body, Sequence), what)
+
+
+def _check_loop(loop: Loop, is_group: bool, what: str) -> None:
+    if loop.minimum < 1:
+        raise MalformedPatternError(
+            what,
+            f"the least number of repetitions is {loop.minimum}",
+            "Give 1 or more; what may be missing altogether is optional().",
+        )
+    if loop.maximum is not None and loop.maximum < loop.minimum:
+        raise MalformedPatternError(
+            what,
+            f"it should repeat at least {loop.minimum} and at most {loop.maximum} times, which cannot be",
+            f"Put the smaller number first: times({loop.maximum}, {loop.minimum})."
+            if loop.maximum > 0
+            else f"Give a largest number of at least {loop.minimum}.",
+        )
+    if loop.greedy and is_group:
+        raise MalformedPatternError(
+            what, "a group cannot be greedy", "Drop greedy(), or make a loop inside the group greedy."
+        )
+    if loop.until is not None:
+        if loop.maximum is not None:
+            raise MalformedPatternError(
+                what,
+                f"until needs a loop without an upper bound, and this one ends after {loop.maximum}",
+                f"Use one_or_more() or times_or_more({loop.minimum}) with until, or drop until.",
+            )
+        _check_condition(loop.until, f"until of {what}")
+    if loop.gaps is not None:
+        _check_gaps(loop.gaps, loop.maximum, what)
+
+
+def _check_gaps(gaps: Gaps, maximum: int | None, what: str) -> None:
+    repetitions = [repetition for repetition, _ in gaps.by_repetition]
+    if (gaps.every is None) == (not repetitions):
+        raise MalformedPatternError(
+            what,
+            "the bounds between its repetitions are empty" if gaps.every is None else "it has two kinds of bounds",
+            'Give one length, within="5 s", or one per repetition, within={2: "5 s", 3: "1 min"}.',
+        )
+    if repetitions != sorted(set(repetitions)):
+        raise MalformedPatternError(
+            what, f"the repetitions {repetitions} are not in order or not distinct", "List each once, ascending."
+        )
+    for repetition in repetitions:
+        if repetition == 1:
+            raise MalformedPatternError(
+                what,
+                "within={1: …} bounds nothing: no repetition comes before the first",
+                'Start with 2; to bound the way to the first event use within(t, since="previous").',
+            )
+        if repetition < 1 or (maximum is not None and repetition > maximum):
+            raise MalformedPatternError(
+                what,
+                f"within={{{repetition}: …}} names a repetition that does not exist",
+                f"Number the repetitions from 2{'' if maximum is None else f' to {maximum}'}."
+                if maximum != 1
+                else "It repeats once only: drop within=, or allow more repetitions.",
+            )
+
+
+def _check_condition(condition: Condition | None, owner: str) -> None:
+    if isinstance(condition, SqlText) and not condition.text.strip():
+        raise MalformedPatternError(
+            owner,
+            "the condition is an empty text",
+            'Give SQL text such as "price > 10", or leave the condition out to accept any event.',
+        )
+    if isinstance(condition, AllOf | AnyOf):
+        if not condition.parts:
+            raise MalformedPatternError(owner, "an AND or OR has no parts", "Give it at least one condition.")
+        for part in condition.parts:
+            _check_condition(part, owner)
+
+
+def _check_lengths(tree: PatternTree) -> None:
+    if isinstance(tree.window, EventCount) and tree.window.events < 1:
+        raise MalformedPatternError(
+            PATTERN, f"its window holds {tree.window.events} events", "Give 1 event or more: within(events=10)."
+        )
+    first: tuple[Span, str, str] | None = None
+    for span, owner, kind in lengths(tree):
+        _check_length(span, owner, kind)
+        if first is None:
+            first = span, owner, kind
+        if span.unit is not first[0].unit:
+            raise MalformedPatternError(
+                owner,
+                f"its {kind} is {_shown(span)}, but the {first[2]} of {first[1]} is {_shown(first[0])}",
+                'Use one kind throughout: durations ("10 minutes") where the order column holds times, '
+                "plain numbers where it holds numbers.",
+            )
+        if isinstance(tree.window, Span) and span.length > tree.window.length:  # rule 6
+            raise MalformedPatternError(
+                owner,
+                f"its {kind} of {to_text(span)} is larger than the window of the whole pattern, {to_text(tree.window)}",
+                f"Give at most {to_text(tree.window)}, or a larger window to the pattern.",
+            )
+
+
+def _check_length(span: Span, owner: str, kind: str) -> None:
+    if not math.isfinite(span.length) or span.length > LARGEST_LENGTH:
+        raise MalformedPatternError(owner, f"its {kind} is {span.length!r}", f"Give at most {LARGEST_LENGTH}.")
+    if span.unit is SpanUnit.MICROSECOND and not isinstance(span.length, int):
+        raise MalformedPatternError(
+            owner, f"its {kind} is {span.length!r} microseconds", "Give a whole number of microseconds."
+        )
+    if span.length <= 0:
+        raise MalformedPatternError(
+            owner,
+            f"its {kind} of {to_text(span)} leaves no room for an event",
+            "Give a length greater than zero; an event exactly that much later is out.",
+        )
+
+
+def _shown(span: Span) -> str:
+    return f"the plain number {to_text(span)}" if span.unit is SpanUnit.ORDER else f"a duration, {to_text(span)}"

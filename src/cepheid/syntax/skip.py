@@ -1,0 +1,30 @@
+"""Skip strategies by the names users write: `skip.past_last_event`, `skip.to_first("a")`.
+
+Plain values for `Pattern.skip(...)`; whether a target exists is decided by `validation`. What each one forbids is
+rule 8.
+"""
+
+from __future__ import annotations
+
+from cepheid.syntax.tree import Skip, SkipKind
+
+__all__ = ["no_skip", "past_last_event", "to_first", "to_last", "to_next"]
+
+no_skip = Skip(SkipKind.NO_SKIP)
+"""Every match is kept."""
+
+to_next = Skip(SkipKind.TO_NEXT)
+"""A match forbids further matches with its own start."""
+
+past_last_event = Skip(SkipKind.PAST_LAST_EVENT)
+"""A match forbids every start up to its last event."""
+
+
+def to_first(variable: str, or_fail: bool = False) -> Skip:
+    """A match forbids every start before the first event of `variable`; `or_fail`: an error if there is none."""
+    return Skip(SkipKind.TO_FIRST, variable, or_fail)
+
+
+def to_last(variable: str, or_fail: bool = False) -> Skip:
+    """A match forbids every start before the last event of `variable`; `or_fail`: an error if there is none."""
+    return Skip(SkipKind.TO_LAST, variable, or_fail)

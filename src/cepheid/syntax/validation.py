@@ -1,0 +1,118 @@
+"""Refuses malformed patterns: a tree comes in; nothing or a `MalformedPatternError` comes out.
+
+`check` covers everything that SEMANTICS.md lists under "Rejected" and that needs neither the meaning of a condition
+nor a schema: the rules about parts (`part_rules`), then those about the whole. Whoever finishes a pattern calls it;
+later rooms may assume a checked tree.
+"""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+
+from cepheid.errors import MalformedPatternError
+from cepheid.syntax.part_rules import check_part
+from cepheid.syntax.positions import (
+    can_be_empty,
+    elements_that_only_start,
+    nots_at_the_end,
+    nots_before_any_event,
+)
+from cepheid.syntax.tree import Not, NotLink, PatternTree, SkipKind, describe, variables, walk
+from cepheid.syntax.windows import PATTERN
+
+__all__ = ["can_be_empty", "check"]
+
+
+def check(tree: PatternTree) -> None:
+    """Raises `MalformedPatternError` unless the tree is a whole, well-formed pattern."""
+    check_part(tree)
+    _check_not_empty(tree)
+    _check_nots_before_any_event(tree)
+    _check_nots_at_the_end(tree)
+    _check_first_elements(tree)
+    _check_not_before(tree)
+    _check_skip(tree)
+
+
+def _check_not_empty(tree: PatternTree) -> None:
+    if not tree.body.elements:
+        raise MalformedPatternError(
+            f"not_before {tree.not_before[-1].name!r}" if tree.not_before else PATTERN,
+            "no element that takes an event follows" if tree.not_before else "it has no elements",
+            'Go on with begin: Pattern.begin("a") or .begin("a").',
+        )
+
+
+def _check_nots_before_any_event(tree: PatternTree) -> None:
+    for _, element in nots_before_any_event(tree.body):
+        raise MalformedPatternError(
+            describe(element),
+            "a match can reach it before any event is taken, because all that stands before it may be skipped",
+            "Let an element that is not optional stand before it; for what must not come before the match use "
+            f"Pattern.not_before({element.name!r}).",
+        )
+
+
+def _check_nots_at_the_end(tree: PatternTree) -> None:
+    at_the_end = dict(nots_at_the_end(tree.body))
+    for path, element in walk(tree.body):
+        if not isinstance(element, Not):
+            continue
+        if path in at_the_end:
+            unbounded = tree.window is None and element.within_previous is None
+            if element.link is NotLink.NOT_FOLLOWED_BY and unbounded:
+                raise MalformedPatternError(
+                    describe(element),
+                    "not_followed_by at the end of a pattern needs a window, or it would have to wait for ever",
+                    f'Add within("10 minutes") to the pattern, or within("10 minutes", since="previous") behind '
+                    f"not_followed_by({element.name!r}).",
+                )
+        elif element.within_previous is not None:
+            raise MalformedPatternError(
+                describe(element),
+                "it has a window of its own, but is not at the end: elements that take events follow",
+                "Put the window on the element that follows: a not lasts until that takes an event.",
+            )
+
+
+def _check_first_elements(tree: PatternTree) -> None:
+    for _, element in elements_that_only_start(tree.body):
+        if element.within_previous is not None:
+            raise MalformedPatternError(
+                describe(element),
+                "it can only take the first event of a match, and no previous event exists then",
+                'Drop its within(…, since="previous"), or put that on a later element.',
+            )
+
+
+def _check_not_before(tree: PatternTree) -> None:
+    if tree.not_before and tree.window is None:
+        raise MalformedPatternError(
+            f"not_before {tree.not_before[0].name!r}",
+            "the pattern has no window, so nothing says how far back it looks",
+            'Add within("10 minutes") or within(events=10) to the pattern.',
+        )
+
+
+def _check_skip(tree: PatternTree) -> None:
+    kind, target = tree.skip.kind, tree.skip.target
+    what = f"skip {kind.value}"
+    if kind not in (SkipKind.TO_FIRST, SkipKind.TO_LAST):
+        if target is not None or tree.skip.or_fail:
+            raise MalformedPatternError(
+                what, "it takes neither a target nor or_fail", f"Use skip.{kind.value} as it is."
+            )
+        return
+    names = [variable.name for _, _, variable in variables(tree.body)]
+    if target in names:
+        return
+    others = {e.name for _, e in walk(tree.body) if isinstance(e, Not)} | {before.name for before in tree.not_before}
+    problem = f"{target!r} is a not and takes no events" if target in others else f"{target!r} is no variable"
+    raise MalformedPatternError(f"{what}({target!r})", problem, _suggestion(str(target), names))
+
+
+def _suggestion(target: str, names: list[str]) -> str:
+    same = [name for name in names if name.lower() == target.lower()]
+    near = same or get_close_matches(target, names, n=3, cutoff=0.5)
+    hint = f"Did you mean {' or '.join(map(repr, near))}? " if near else ""
+    return f"{hint}Name a variable that takes events: {', '.join(names)}."

@@ -1,0 +1,181 @@
+"""Conformance cases (FORMAT.md) as pattern trees and events.
+
+A case's `where` becomes real condition text, so that the parser takes part; names are quoted, since some are SQL words.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cepheid.syntax.tree import (
+    Condition,
+    Contiguity,
+    Element,
+    EventCount,
+    Gaps,
+    Link,
+    Loop,
+    Not,
+    NotBefore,
+    NotLink,
+    PatternTree,
+    Sequence,
+    Skip,
+    SkipKind,
+    Span,
+    SpanUnit,
+    SqlText,
+    Variable,
+)
+
+Matches = frozenset[tuple[tuple[str, tuple[int, ...]], ...]]
+"""Each match as sorted (variable, ids) pairs."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One line of a corpus."""
+
+    data: dict[str, Any]
+
+    @property
+    def id(self) -> str:
+        return str(self.data["id"])
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        return list(self.data.get("events", []))
+
+    @property
+    def tree(self) -> PatternTree:
+        """The pattern; raises what the tree's own classes raise, nothing is checked here."""
+        return pattern_tree(self.data["pattern"])
+
+    @property
+    def matches(self) -> Matches | None:
+        """What must be found, or None where the case does not say."""
+        return match_set(self.data["matches"]) if "matches" in self.data else None
+
+    @property
+    def timeouts(self) -> frozenset[tuple[tuple[tuple[str, tuple[int, ...]], ...], int]] | None:
+        if "timeouts" not in self.data:
+            return None
+        return frozenset((assignment(timeout["partial"]), timeout["at"]) for timeout in self.data["timeouts"])
+
+    @property
+    def features(self) -> list[str]:
+        """What the table of results is broken down by."""
+        given = self.data.get("features")
+        if given:
+            return list(given)
+        if "query" in self.data:
+            return [self.id.split(":")[1].split("/")[0]]
+        if "source" in self.data:
+            return [self.id.split("/")[1].split(".")[0].split("@")[0]]
+        return ["probe " + self.id.split(":")[1].split("/")[0]]
+
+
+def read(path: Path) -> Iterator[Case]:
+    """The cases of a corpus file, plain or gzipped."""
+    opened = gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8")
+    with opened as lines:
+        for line in lines:
+            if line.strip():
+                yield Case(json.loads(line))
+
+
+def assignment(taken: dict[str, list[int]]) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    return tuple(sorted((name, tuple(ids)) for name, ids in taken.items() if ids))
+
+
+def match_set(matches: list[dict[str, list[int]]]) -> Matches:
+    return frozenset(assignment(match) for match in matches)
+
+
+def pattern_tree(pattern: dict[str, Any]) -> PatternTree:
+    skip = pattern["skip"]
+    window: Span | EventCount | None = None
+    if "within" in pattern:
+        window = _span(pattern["within"])
+    elif "within_events" in pattern:
+        window = EventCount(pattern["within_events"])
+    return PatternTree(
+        Sequence(tuple(_element(element) for element in pattern["seq"])),
+        Skip(SkipKind(skip["kind"]), skip.get("target"), skip.get("or_fail", False)),
+        window,
+        tuple(NotBefore(before["name"], _condition(before.get("where"))) for before in pattern.get("not_before", [])),
+    )
+
+
+def _element(element: dict[str, Any]) -> Element | Not:
+    within_previous = _span(element["within_prev"]) if "within_prev" in element else None
+    if element["link"] in ("not_next", "not_followed_by"):
+        if {"times", "optional", "greedy", "inner", "until"} & element.keys():
+            raise NotQuantified(element["name"])
+        return Not(NotLink(element["link"]), element["name"], _condition(element.get("where")), within_previous)
+    body = (
+        Sequence(tuple(_element(inner) for inner in element["group"]))
+        if "group" in element
+        else Variable(element["name"], _condition(element.get("where")))
+    )
+    optional = element.get("optional", False)
+    loop: Loop | None = None
+    if "times" in element:
+        minimum, maximum = element["times"]
+        if minimum == 0:
+            optional, minimum = True, 1
+        gaps = Gaps(_span(element["times_within"])) if "times_within" in element else None
+        inner = Contiguity(element.get("inner", "relaxed").replace("nd_relaxed", "non_deterministic"))
+        until = _condition(element.get("until"))
+        loop = Loop(minimum, maximum, inner, element.get("greedy", False), until, gaps)
+    elif {"greedy", "inner", "until", "times_within"} & element.keys():
+        raise NotQuantified(element.get("name", "group"))
+    return Element(Link(element["link"]), body, loop, optional, within_previous)
+
+
+class NotQuantified(ValueError):
+    """The tree cannot even express a quantifier's modifier where there is no loop."""
+
+
+def _span(milliseconds: int) -> Span:
+    return Span(milliseconds, SpanUnit.ORDER)
+
+
+def _condition(condition: dict[str, Any] | None) -> Condition | None:
+    return None if condition is None else SqlText(condition_text(condition))
+
+
+def condition_text(condition: dict[str, Any]) -> str:
+    """A condition of the corpora as SQL text."""
+    if "and" in condition:
+        return " AND ".join(f"({condition_text(part)})" for part in condition["and"])
+    if "or" in condition:
+        return " OR ".join(f"({condition_text(part)})" for part in condition["or"])
+    if "not" in condition:  # conditions of the corpora know no NULL: what is unknown is false
+        return f"NOT COALESCE({condition_text(condition['not'])}, FALSE)"
+    operator = condition["op"]
+    if "agg" not in condition:
+        return f"`{condition['col']}` {operator} {_literal(condition['value'])}"
+    aggregate = _aggregate(condition["agg"])
+    if "col" in condition:
+        return f"`{condition['col']}` {operator} {aggregate}"
+    if "plus_current" in condition:
+        aggregate = f"{aggregate} + `{condition['plus_current']}`"
+    return f"{aggregate} {operator} {_literal(condition['value'])}"
+
+
+def _aggregate(aggregate: dict[str, Any]) -> str:
+    column = f"`{aggregate['col']}`" if "col" in aggregate else "*"
+    offset = f", {aggregate['k']}" if "k" in aggregate else ""
+    return f"{aggregate['fn'].upper()}(`{aggregate['var']}`.{column}{offset})"
+
+
+def _literal(value: object) -> str:
+    if isinstance(value, str):
+        return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    return repr(value)

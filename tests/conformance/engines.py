@@ -1,0 +1,172 @@
+"""The engines that conformance cases run on: each turns a case into an answer. Further engines are added to `ENGINES`."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from math import inf
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+from cases import Case, NotQuantified, assignment
+
+from cepheid.automaton.construction import build
+from cepheid.automaton.model import Automaton
+from cepheid.conditions import BoundConditions, Schema, bind
+from cepheid.errors import MalformedPatternError
+from cepheid.reference import definition
+from cepheid.reference.online import OnlineEvaluator
+from cepheid.syntax.tree import PatternTree
+from cepheid.syntax.validation import check
+
+Taken: TypeAlias = tuple[tuple[str, tuple[int, ...]], ...]
+
+
+@dataclass
+class Answer:
+    """What an engine found: matches in order, timeouts, and where a case asks for them, late events and times of matches."""
+
+    matches: list[Taken] = field(default_factory=list)
+    timeouts: list[tuple[Taken, float]] = field(default_factory=list)
+    late: list[int] = field(default_factory=list)
+    match_times: list[float] = field(default_factory=list)
+
+
+class Unsupported(Exception):
+    """The case is not for this engine."""
+
+
+Engine: TypeAlias = Callable[[Case], Answer]
+
+
+def checked_tree(case: Case) -> PatternTree:
+    try:
+        tree = case.tree
+    except NotQuantified as error:
+        raise MalformedPatternError(str(error), "a modifier of a loop without a loop", "Quantify it first.") from error
+    check(tree)
+    return tree
+
+
+def schema_of(events: list[dict[str, Any]]) -> Schema:
+    names = dict.fromkeys(name for event in events for name in event)
+    return Schema.from_arrow(pa.schema([pa.field(n, pa.array([e.get(n) for e in events]).type) for n in names]))
+
+
+def bound(case: Case) -> tuple[PatternTree, BoundConditions]:
+    tree = checked_tree(case)
+    return tree, bind(tree, schema_of(case.events) if case.events else None)
+
+
+def reference(case: Case) -> Answer:
+    """Evaluator (b): the automaton run online."""
+    tree, conditions = bound(case)
+    automaton = build(tree, conditions)
+    if "watermarks" in case.data:
+        return _arriving(case, automaton)
+    if "partition_by" in case.data:
+        return _keyed(case, automaton)
+    evaluator = OnlineEvaluator(automaton)
+    snapshots = set(case.data.get("snapshots", ()))
+    for number, event in enumerate(case.events):
+        if number in snapshots:
+            evaluator = copy.deepcopy(evaluator)
+        evaluator.handle(event, event["t"])
+    if "advance_to" in case.data:
+        evaluator.advance_time(case.data["advance_to"])
+    return _answer(evaluator, case.events)
+
+
+def by_definition(case: Case) -> Answer:
+    """Evaluator (a): the definition, literally."""
+    if "watermarks" in case.data or "partition_by" in case.data:
+        raise Unsupported
+    tree, conditions = bound(case)
+    events = case.events
+    times = [event["t"] for event in events]
+    outcome = definition.evaluate(tree, conditions, events, times, advance_to=case.data.get("advance_to"))
+    return _answer(outcome, events)
+
+
+ENGINES: dict[str, Engine] = {"reference": reference, "definition": by_definition}
+
+
+def _answer(outcome: Any, events: list[dict[str, Any]]) -> Answer:
+    return Answer(
+        [_named(match.taken, events) for match in outcome.matches],
+        [(_named(timeout.taken, events), timeout.at) for timeout in outcome.timeouts],
+        match_times=[match.at for match in outcome.matches],
+    )
+
+
+def _named(taken: tuple[tuple[int, str], ...], events: list[dict[str, Any]]) -> Taken:
+    by_variable: dict[str, list[int]] = {}
+    for index, variable in taken:
+        by_variable.setdefault(variable, []).append(events[index]["id"])
+    return assignment(by_variable)
+
+
+@dataclass
+class _Partition:
+    """One key's evaluator, and the events that it has been given."""
+
+    evaluator: OnlineEvaluator
+    events: list[dict[str, Any]] = field(default_factory=list)
+
+    def handle(self, event: dict[str, Any]) -> None:
+        self.events.append(event)
+        self.evaluator.handle(event, event["t"])
+
+
+def _keyed(case: Case, automaton: Automaton) -> Answer:
+    partitions: dict[object, _Partition] = {}
+    for event in case.events:
+        key = event[case.data["partition_by"]]
+        partitions.setdefault(key, _Partition(OnlineEvaluator(automaton))).handle(event)
+    return _together(partitions)
+
+
+def _arriving(case: Case, automaton: Automaton) -> Answer:
+    """Events in the order of arrival wait until a watermark has passed them; those behind it are late."""
+    watermarks = [(count, inf if mark == "max" else mark) for count, mark in case.data["watermarks"]]
+    snapshots = set(case.data.get("snapshots", ()))
+    key, tie = case.data.get("partition_by"), case.data.get("tie_order")
+    partitions: dict[object, _Partition] = {}
+    waiting: list[dict[str, Any]] = []
+    late: list[int] = []
+    now = -inf
+
+    def order(event: dict[str, Any]) -> tuple[float, object]:
+        return event["t"], event[tie] if tie else 0
+
+    for arrived in range(len(case.events) + 1):
+        for _, mark in (pair for pair in watermarks if pair[0] == arrived):
+            if mark <= now:
+                continue
+            now = mark
+            for event in sorted((event for event in waiting if event["t"] <= now), key=order):
+                partition = partitions.setdefault(event[key] if key else None, _Partition(OnlineEvaluator(automaton)))
+                partition.handle(event)
+            waiting = [event for event in waiting if event["t"] > now]
+            for partition in partitions.values():
+                partition.evaluator.advance_time(now)
+        if arrived in snapshots:
+            partitions = copy.deepcopy(partitions)
+        if arrived < len(case.events):
+            event = case.events[arrived]
+            if event["t"] <= now:
+                late.append(event["id"])
+            else:
+                waiting.append(event)
+    return _together(partitions, late)
+
+
+def _together(partitions: dict[object, _Partition], late: list[int] | None = None) -> Answer:
+    whole = Answer(late=late or [])
+    for partition in partitions.values():
+        answer = _answer(partition.evaluator, partition.events)
+        whole.matches += answer.matches
+        whole.timeouts += answer.timeouts
+        whole.match_times += answer.match_times
+    return whole

@@ -1,0 +1,53 @@
+"""The corpora on the two reference evaluators: everything on the online one, a fixed sample on the definition."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from conformance import run as conformance
+
+HERE = Path(__file__).parent
+SIZES = {
+    "extra.jsonl": 200,
+    "flink-tests.jsonl": 294,
+    "paper.jsonl.gz": 13_482,
+    "probes.jsonl": 196,
+    "random.jsonl.gz": 2_837,
+}
+SAMPLED = {
+    "extra.jsonl": 200,
+    "flink-tests.jsonl": 294,
+    "paper.jsonl.gz": 900,
+    "probes.jsonl": 196,
+    "random.jsonl.gz": 900,
+}
+
+
+def test_the_corpora_are_complete() -> None:
+    found = {path.name: sum(1 for _ in conformance.read(path)) for path in HERE.glob("*.jsonl*")}
+    assert found == SIZES
+
+
+@pytest.mark.parametrize("name", sorted(SIZES))
+def test_reference(name: str) -> None:
+    tally = conformance.run(conformance.read(HERE / name), conformance.ENGINES["reference"])
+    assert tally.problems == []
+    assert (tally.passes, tally.skipped) == (SIZES[name], 0)
+
+
+@pytest.mark.parametrize("name", sorted(SIZES))
+def test_definition(name: str) -> None:
+    cases = random.Random(name).sample(list(conformance.read(HERE / name)), SAMPLED[name])
+    tally = conformance.run(cases, conformance.ENGINES["definition"])
+    assert tally.problems == []
+    assert tally.passes + tally.skipped == SAMPLED[name]
+    assert tally.skipped <= 20
+
+
+def test_a_wrong_answer_is_noticed() -> None:
+    case = next(iter(conformance.read(HERE / "probes.jsonl")))
+    wrong = type(case)({**case.data, "matches": []})
+    assert conformance.judge(case, conformance.ENGINES["reference"]) is None
+    assert "too many" in (conformance.judge(wrong, conformance.ENGINES["reference"]) or "")
