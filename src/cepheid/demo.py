@@ -1,6 +1,7 @@
 """The demonstration: a made-up shop with radio tags, in which some things are stolen, and the pattern that finds them.
 
-In: how many tags, a seed. Out: readings as an Arrow table, and the tags that were stolen in truth. Called by the command line.
+In: how many tags, a seed. Out: readings as an Arrow table, and the tags that were stolen in truth. Called by the
+command line.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ class Shop:
 
 
 def open_shop(tags: int, seed: int = 7) -> Shop:
-    """A day in the shop. Of a hundred tags about eighty are bought, two stolen, the rest stay, or leave far too late."""
+    """A day in the shop. Of a hundred tags about eighty are bought, two stolen, the rest stay, or leave far too
+    late."""
     chance = np.random.default_rng(seed)
     story = chance.choice(["bought", "stolen", "stays", "late"], size=tags, p=[0.8, 0.02, 0.15, 0.03])
     shelf_readings = chance.integers(1, 6, tags)

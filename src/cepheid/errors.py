@@ -37,3 +37,7 @@ class EvaluationError(CepheidError, ArithmeticError):
 
 class SkipError(CepheidError, RuntimeError):
     """A skip strategy with `or_fail` had no event to skip to, or would skip to the match's own first event."""
+
+
+class LimitError(CepheidError, RuntimeError):
+    """A limit on waiting partial matches or on matches of one event was exceeded; nothing was dropped."""

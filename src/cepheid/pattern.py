@@ -38,9 +38,9 @@ class Pattern(PatternBuilder):
     ) -> Found:
         """Find the pattern in rows in memory: dicts, a pandas DataFrame or an Arrow table.
 
-        `partition_by`: the columns whose values must be the same for all events of a match. `order_by`: the time of the
-        events, then columns that break ties; without it rows are taken in the order given. The end of the rows is the end of
-        the input: what still waits for time to pass is decided.
+        `partition_by`: the columns whose values must be the same for all events of a match. `order_by`: the time of
+        the events, then columns that break ties; without it rows are taken in the order given. The end of the rows is
+        the end of the input: what still waits for time to pass is decided.
 
         >>> from cepheid import Pattern
         >>> rise = Pattern.begin("low").followed_by("high").where("price > 2 * LAST(low.price)").within(10)
@@ -55,7 +55,8 @@ class Pattern(PatternBuilder):
         return match_rows(self.tree, rows, _names(partition_by), _names(order_by))
 
     def check(self) -> Self:
-        """Refuse the pattern with a `MalformedPatternError` if it is malformed; every use of a pattern does this first."""
+        """Refuse the pattern with a `MalformedPatternError` if it is malformed; every use of a pattern does this
+        first."""
         from cepheid.conditions import bind
 
         check(self.tree)
@@ -63,7 +64,8 @@ class Pattern(PatternBuilder):
         return self
 
     def automaton(self) -> Automaton:
-        """The automaton that the pattern means; it prints itself. Windows count microseconds where they are durations."""
+        """The automaton that the pattern means; it prints itself. Windows count microseconds where they are
+        durations."""
         from cepheid.automaton.construction import build
         from cepheid.conditions import bind
 

@@ -201,6 +201,7 @@ REFUSED = [
     ("x < interval 'x' minute", "'x' is not a number of minutes", "    ^^^^^^^^^^^^^^^^^^^"),
     ("a > 300Y", "`300Y` is not a number that Spark reads", "    ^^^^"),
     ("name = 'it''s'", "two quotes in a row", "       ^^^^^^^"),
+    ("1 < x < 5", "comparisons cannot be chained", "^^^^^^^^^"),
     ("a = b in (1, 2)", "this can be read in two ways", "^^^^^^^^^^^^^^^"),
     ("x + 1 || 'a' = 'b'", "`||` next to `+` or `-` is ambiguous", "^^^^^^^^^^^^"),
     (":p > 1", "parameters are not supported", "^^"),

@@ -1,4 +1,5 @@
-"""The engines that conformance cases run on: each turns a case into an answer. Further engines are added to `ENGINES`."""
+"""The engines that conformance cases run on: each turns a case into an answer. Further engines are added to
+`ENGINES`."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ Taken: TypeAlias = tuple[tuple[str, tuple[int, ...]], ...]
 
 @dataclass
 class Answer:
-    """What an engine found: matches in order, timeouts, and where a case asks for them, late events and times of matches."""
+    """What an engine found: matches in order, timeouts, and where a case asks for them, late events and times of
+    matches."""
 
     matches: list[Taken] = field(default_factory=list)
     timeouts: list[tuple[Taken, float]] = field(default_factory=list)

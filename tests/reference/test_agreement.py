@@ -1,4 +1,5 @@
-"""The definition and the automaton, run on random patterns and streams, must say the same: matches, their order, timeouts."""
+"""The definition and the automaton, run on random patterns and streams, must say the same: matches, their order,
+timeouts."""
 
 from __future__ import annotations
 

@@ -257,6 +257,10 @@ class TestMoments:
         endless = pattern(begin("a"), then("b", optional=True, since_previous=3), then("c"))
         assert timeouts(run(endless, "a@1 x@5 x@20", end_of_input=True)) == []
 
+    def test_no_timeout_of_what_is_already_a_match(self) -> None:
+        outcome = run(pattern(begin("a"), then("b", optional=True), window=span(10)), "a@1 x@20")
+        assert (matches(outcome), timeouts(outcome)) == ([("a0", 1)], [])
+
     def test_an_event_at_the_deadline_comes_too_late(self) -> None:
         tree = pattern(begin("a"), then("b"), window=span(10))
         outcome = run(tree, "a@1 b@11")
@@ -362,6 +366,15 @@ class TestGroupsAndLoops:
         tree = pattern(begin("x"), group(Link.FOLLOWED_BY, *inside, loop=Loop(2, 2)), then("y"))
         assert found(run(tree, "x@1 b@2 n@3 y@4")) == ["x0 b1 y3"]
 
+    def test_not_next_looks_at_one_event_only(self) -> None:
+        tree = pattern(begin("a"), not_next("n"), then("c"))
+        assert found(run(tree, "a@1 x@2 n@3 c@4")) == ["a0 c3"]
+        assert found(run(tree, "a@1 n@2 c@3")) == []
+
+    def test_nots_behind_a_loop_guard_between_its_events(self) -> None:
+        tree = pattern(begin("a", ONE_OR_MORE), not_followed_by("n"), then("c"))
+        assert found(run(tree, "a@1 n@2 a@3 c@4")) == ["a2 c3"]
+
     def test_nots_behind_a_looped_group_guard_between_its_iterations_only(self) -> None:
         pair = group(Link.BEGIN, begin("a"), then("b"), loop=Loop(1, 2))
         tree = pattern(pair, not_followed_by("n"), then("c"))
@@ -380,6 +393,8 @@ class TestGroupsAndLoops:
         assert found(run(pattern(begin("a", greedy), anything("any")), "a@1 a@2 x@3")) == ["a0 a1 any2", "a1 any2"]
         skipped = pattern(begin("a", greedy, optional=True), anything("any"))
         assert found(run(skipped, "a@1 x@2")) == ["any0", "a0 any1", "any1"]
+        passed_by = pattern(begin("x"), then("a", greedy, optional=True), anything("any"))
+        assert found(run(passed_by, "x@1 a@2 y@3")) == ["x0 a1 any2"]
         ending = pattern(begin("a", greedy), not_followed_by("n"), window=span(5))
         assert found(run(ending, "a@1 a@2 x@20")) == ["a0 a1", "a0", "a1"]
 

@@ -2,9 +2,9 @@
 
 In: the graph and a state. Out: the ways to go on from there, in priority order, each with the guards met on the way.
 
-The published algorithm lists the states that PROCEED transitions reach, keeps the first of equal ones and never visits a
-state twice. Here a way also carries guards, so two ways to one waiting state are equal only if their guards are; a way whose
-guards include those of another way to the same TAKE can add nothing and is dropped.
+The published algorithm lists the states that PROCEED transitions reach, keeps the first of equal ones and never
+visits a state twice. Here a way also carries guards, so two ways to one waiting state are equal only if their guards
+are; a way whose guards include those of another way to the same TAKE can add nothing and is dropped.
 """
 
 from __future__ import annotations

@@ -2,10 +2,10 @@
 
 In: a checked tree whose spans are in the unit of the order column, and its bound conditions. Out: an `Automaton`.
 
-Every construction adds states behind a given state and says where it ends. It has two ends, because later elements must know
-whether anything was taken: `taken`, where at least one event was, and `empty`, where it was passed by. Bounded repetitions are
-unrolled. What appendix A does not have: links of every kind into groups, nots, greedy, windows since the previous event, and
-iterations of a group that take nothing.
+Every construction adds states behind a given state and says where it ends. It has two ends, because later elements
+must know whether anything was taken: `taken`, where at least one event was, and `empty`, where it was passed by.
+Bounded repetitions are unrolled. What appendix A does not have: links of every kind into groups, nots, greedy,
+windows since the previous event, and iterations of a group that take nothing.
 """
 
 from __future__ import annotations
@@ -224,8 +224,9 @@ class _Construction:
     ) -> _Ends:
         """`{n,m}` and `{n,∞}` iterations of a group.
 
-        A state between iterations is known by how many there were, and how many of them took something (both only as far as it
-        matters). An iteration that takes nothing only helps to reach the minimum (rule 3), so there is none beyond it.
+        A state between iterations is known by how many there were, and how many of them took something (both only as
+        far as it matters). An iteration that takes nothing only helps to reach the minimum (rule 3), so there is none
+        beyond it.
         """
         around = around.with_until(self.until(loop, path))
         bound = _length(element.within_previous)

@@ -4,10 +4,10 @@ In: nothing; these are the plain data that `construction` builds, `closure` flat
 
 Two views of one machine:
 
-* the *graph*: waiting states, each with one TAKE (and what it may IGNORE meanwhile), and the states between them, joined by
-  PROCEED transitions in priority order. Each construction of `construction` adds its part here.
-* the *positions*: the graph with every chain of PROCEEDs walked beforehand (algorithm 1). A position is what a run knows after
-  it has taken an event: in which ways it may go on, under which guards, and whether it may end there.
+* the *graph*: waiting states, each with one TAKE (and what it may IGNORE meanwhile), and the states between them,
+  joined by PROCEED transitions in priority order. Each construction of `construction` adds its part here.
+* the *positions*: the graph with every chain of PROCEEDs walked beforehand (algorithm 1). A position is what a run
+  knows after it has taken an event: in which ways it may go on, under which guards, and whether it may end there.
 
 Predicates are shared: transitions name them by their index in `Automaton.predicates`.
 """
@@ -69,7 +69,8 @@ class Proceed:
 class Continuation:
     """One way for a run to go on from a position: a TAKE and the guards on the way to it.
 
-    `greedy` are indices into the position's `rivals`: greedy loops that must not be able to take what this way takes or ignores.
+    `greedy` are indices into the position's `rivals`: greedy loops that must not be able to take what this way takes
+    or ignores.
     """
 
     take: Take

@@ -2,10 +2,10 @@
 
 In: positions as `construction` numbers them. Out: the same automaton with one position for each class of equal ones.
 
-Unrolled repetitions and the two ends of every construction leave many copies. Two positions are equal if they end alike and
-have the same continuations into equal positions; the classes are refined until nothing changes (Moore). The start stays
-position 0 and has a class of its own, since no link applies there. Positions from which no match can be completed are kept:
-their partial matches still time out (rule 9).
+Unrolled repetitions and the two ends of every construction leave many copies. Two positions are equal if they end
+alike and have the same continuations into equal positions; the classes are refined until nothing changes (Moore). The
+start stays position 0 and has a class of its own, since no link applies there. Positions from which no match can be
+completed are kept: their partial matches still time out (rule 9).
 """
 
 from __future__ import annotations

@@ -44,6 +44,8 @@ def compare(left: Any, right: Any) -> int:
     try:
         return int(left > right) - int(left < right)
     except TypeError:
+        if isinstance(left, datetime) and isinstance(right, datetime):  # one with a zone, one without
+            return compare(as_aware(left), as_aware(right))
         raise _mismatch("compare", left, right) from None
 
 

@@ -132,7 +132,7 @@ class Checker:
         from cepheid.conditions.printing import quoted
 
         path = "".join(f".{quoted(part)}" for part in fields)
-        return SparkExpression("field of a struct", (column, path), span=name.span)
+        return SparkExpression("a field of a struct", (column, path), span=name.span)
 
     def _unknown_name(self, name: Name) -> ConditionError:
         head, *fields = name.parts
@@ -194,7 +194,7 @@ class Checker:
             if isinstance(bound, Aggregate | FoldValue):
                 raise self._error(
                     bound.span,
-                    f"`{node.function}` is outside what can be computed over variables",
+                    f"{node.function} is outside what can be computed over variables",
                     "use it on columns of the current event, or inside the aggregate: LAST(f(v.column))",
                 )
             if isinstance(bound, SparkExpression):

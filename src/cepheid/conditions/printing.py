@@ -51,6 +51,7 @@ _PRECEDENCE = {
     Operator.MODULO: _PRODUCT,
     Operator.INTEGER_DIVIDE: _PRODUCT,
 }
+_BEHIND = frozenset(operator for operator, precedence in _PRECEDENCE.items() if precedence == _POSTFIX)
 _SUFFIX = {Kind.BYTE: "Y", Kind.SHORT: "S", Kind.LONG: "L", Kind.FLOAT: "F", Kind.DOUBLE: "D", Kind.DECIMAL: "BD"}
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z_0-9]*\Z")
 # A few words that the grammar would not read as a name.
@@ -116,15 +117,8 @@ def _operation(operation: Operation) -> tuple[str, int]:
             text = f" {operator.value} ".join(_write(operand, precedence + 1) for operand in operands)
         case Operator.NOT:
             return _negation(operands[0])
-        case Operator.IS_NULL | Operator.IS_TRUE | Operator.IS_FALSE:
-            text = f"{_write(operands[0], _COMPARE)} {operator.value}"
-        case Operator.IN:
-            options = ", ".join(sql(option) for option in operands[1:])
-            text = f"{_write(operands[0], _SUM)} IN ({options})"
-        case Operator.LIKE | Operator.RLIKE:
-            text = f"{_write(operands[0], _SUM)} {operator.value} {_write(operands[1], _SUM)}"
-            if len(operands) == 3:
-                text += f" ESCAPE {sql(operands[2])}"
+        case _ if operator in _BEHIND:
+            text = _behind(operation, negated=False)
         case Operator.NEGATE:
             return f"-{_write(operands[0], _ATOM)}", _PRODUCT
         case Operator.CASE:
@@ -132,20 +126,30 @@ def _operation(operation: Operation) -> tuple[str, int]:
             whens = " ".join(f"WHEN {sql(condition)} THEN {sql(value)}" for condition, value in branches)
             text = f"CASE {whens} ELSE {sql(operands[-1])} END"
         case _ if operator in _PRECEDENCE:
-            text = f"{_write(operands[0], precedence)} {operator.value} {_write(operands[1], precedence + 1)}"
+            left = precedence + 1 if precedence == _COMPARE else precedence  # comparisons are not chained
+            text = f"{_write(operands[0], left)} {operator.value} {_write(operands[1], precedence + 1)}"
         case _:
             text = f"{operator.value}({', '.join(sql(operand) for operand in operands)})"
     return text, precedence
 
 
 def _negation(operand: Expression) -> tuple[str, int]:
-    if isinstance(operand, Operation):
-        inner = operand.operator
-        if inner in (Operator.IS_NULL, Operator.IS_TRUE, Operator.IS_FALSE):
-            return f"{_write(operand.operands[0], _COMPARE)} {inner.value.replace('IS', 'IS NOT')}", _POSTFIX
-        if inner in (Operator.IN, Operator.LIKE, Operator.RLIKE):
-            return _operation(operand)[0].replace(f" {inner.value} ", f" NOT {inner.value} ", 1), _POSTFIX
+    if isinstance(operand, Operation) and operand.operator in _BEHIND:
+        return _behind(operand, negated=True), _POSTFIX
     return f"NOT {_write(operand, _POSTFIX)}", _NOT
+
+
+def _behind(operation: Operation, negated: bool) -> str:
+    """A predicate that stands behind its operand, where its NOT is written as well."""
+    operator, operands = operation.operator, operation.operands
+    subject = _write(operands[0], _COMPARE if operator.value.startswith("IS ") else _SUM)
+    if operator.value.startswith("IS "):
+        return f"{subject} {operator.value.replace('IS', 'IS NOT') if negated else operator.value}"
+    word = f"NOT {operator.value}" if negated else operator.value
+    if operator is Operator.IN:
+        return f"{subject} {word} ({', '.join(sql(option) for option in operands[1:])})"
+    escape = f" ESCAPE {sql(operands[2])}" if len(operands) == 3 else ""
+    return f"{subject} {word} {_write(operands[1], _SUM)}{escape}"
 
 
 def _aggregate(aggregate: Aggregate) -> str:

@@ -71,9 +71,12 @@ class Reader:
         return Operation(operator, tuple(map(self.read, operands)), span=self._span(node))
 
     def _refuse_bare_predicate(self, node: exp.Expr) -> None:
-        """Spark reads `a = b IN (…)` as `(a = b) IN (…)`, the grammar here does not: no guess is made."""
+        """Spark reads `a = b < c` and `a = b IN (…)` from the left, the grammar here does not: no guess is made."""
         for side in (node.this, node.expression):
             inner = side.this if isinstance(side, exp.Not) else side
+            if BINARY.get(type(inner)) in COMPARISONS:
+                remedy = "write `a < b AND b < c`, or put parentheses around one of the comparisons"
+                raise self.error(node, "comparisons cannot be chained", remedy)
             if isinstance(inner, exp.In | exp.Like | exp.ILike | exp.Between | exp.RegexpLike | exp.Escape):
                 raise self.error(node, "this can be read in two ways", "put parentheses around one of the two")
 

@@ -1,7 +1,7 @@
 """Events as columns, sorted: what a matcher reads.
 
-In: an Arrow table, the partition columns and the order columns. Out: `Arranged`: the table sorted by (partition, order), with a
-partition number and an integer time for each row. Nothing here knows of patterns.
+In: an Arrow table, the partition columns and the order columns. Out: `Arranged`: the table sorted by (partition,
+order), with a partition number and an integer time for each row. Nothing here knows of patterns.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ class Arranged:
     partition: Integers
     """Ascending from 0, one number per partition."""
     time: Integers
-    """Microseconds for timestamps and dates, the number itself for numbers; the row's number where nothing orders them."""
+    """Microseconds for timestamps and dates, the number itself for numbers; the row's number where nothing orders
+    them."""
     unit: SpanUnit | None
     """What `time` counts; None where the rows have no order column."""
 

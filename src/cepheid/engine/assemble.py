@@ -1,8 +1,8 @@
 """Matches as a table: from which rows each variable took to structs and lists.
 
-In: the arranged events and, per match, its rows and their variables as flat arrays. Out: an Arrow table with the partition
-columns, `match_id`, `start_time`, `end_time` (timeouts: `at`) and one column per variable, a struct for a variable that takes one
-event and a list of structs for one that may take more.
+In: the arranged events and, per match, its rows and their variables as flat arrays. Out: an Arrow table with the
+partition columns, `match_id`, `start_time`, `end_time` (timeouts: `at`) and one column per variable, a struct for a
+variable that takes one event and a list of structs for one that may take more.
 """
 
 from __future__ import annotations
@@ -95,7 +95,8 @@ def _lists(structs: pa.StructArray, match: Integers, row: Integers, count: int) 
 
 
 def _match_ids(events: Arranged, found: Assignments, starts: npt.NDArray[np.intp]) -> pa.Array:
-    """A hash of the key and, per event, variable, time, tie columns and ordinal: the same for every run over the same events."""
+    """A hash of the key and, per event, variable, time, tie columns and ordinal: the same for every run over the same
+    events."""
     if not len(found.at):
         return pa.array([], pa.string())
     place = (np.arange(len(found.match)) - starts[:-1][found.match]).astype(np.uint64)
@@ -116,7 +117,9 @@ def _row_words(events: Arranged) -> Words:
         if isinstance(encoded, pa.ChunkedArray):
             encoded = encoded.combine_chunks()
         codes = encoded.indices.to_numpy(zero_copy_only=False)
-        values = [hashlib.blake2b(repr(value).encode(), digest_size=8).digest() for value in encoded.dictionary.to_pylist()]
+        values = [
+            hashlib.blake2b(repr(value).encode(), digest_size=8).digest() for value in encoded.dictionary.to_pylist()
+        ]
         words = _mix(words + np.frombuffer(b"".join(values), np.uint64)[codes])
         same &= np.diff(codes) == 0
     begins = np.concatenate(([True], ~same))[: len(words)]

@@ -1,6 +1,7 @@
 """Matching rows in memory, without Spark.
 
-In: a checked tree and rows as dicts, a pandas DataFrame or an Arrow table. Out: `Found`. Called by the face, for tests and notebooks.
+In: a checked tree and rows as dicts, a pandas DataFrame or an Arrow table. Out: `Found`. Called by the face, for
+tests and notebooks.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from cepheid.engine.assemble import Assignments, assemble
 from cepheid.errors import InputError, MalformedPatternError
 from cepheid.reference.online import OnlineEvaluator
 from cepheid.reference.outcome import Match, Timeout
-from cepheid.syntax.tree import PatternTree, Span, SpanUnit
+from cepheid.syntax.tree import PatternTree, SpanUnit
 from cepheid.syntax.windows import lengths
 
 
@@ -48,6 +49,8 @@ class Found:
 def match_rows(tree: PatternTree, rows: object, partition_by: tuple[str, ...], order_by: tuple[str, ...]) -> Found:
     """Run a pattern over all rows; the end of the rows is the end of the input (rule 10)."""
     table = to_table(rows)
+    if not table.column_names:  # an empty list says nothing of its columns
+        return Found(pa.table({}), pa.table({}))
     events = arrange(table, partition_by, order_by)
     check_units(tree, events)
     automaton = build(tree, bind(tree, Schema.from_arrow(table.schema)))
@@ -74,14 +77,18 @@ def to_table(rows: object) -> pa.Table:
     listed = list(rows)
     for number, row in enumerate(listed):
         if not isinstance(row, Mapping):
-            raise InputError(f"row {number} is a {type(row).__name__}: {row!r}.\n  Each row is a dict from column to value.")
+            raise InputError(
+                f"row {number} is a {type(row).__name__}: {row!r}.\n  Each row is a dict from column to value."
+            )
     names = list(dict.fromkeys(name for row in listed for name in row))
     columns = {}
     for name in names:
         try:
             columns[str(name)] = pa.array([row.get(name) for row in listed])
         except pa.ArrowException as error:
-            raise InputError(f"column {name!r} holds values of different types: {error}.\n  Give it one type.") from error
+            raise InputError(
+                f"column {name!r} holds values of different types: {error}.\n  Give it one type."
+            ) from error
     return pa.table(columns)
 
 
@@ -91,7 +98,10 @@ def check_units(tree: PatternTree, events: Arranged) -> None:
         if span.unit is events.unit:
             continue
         if events.unit is None:
-            problem, remedy = "a window in time, but nothing says when events happened.", "Name the time column with order_by=."
+            problem, remedy = (
+                "a window in time, but nothing says when events happened.",
+                "Name the time column with order_by=.",
+            )
         elif span.unit is SpanUnit.MICROSECOND:
             problem = f"a window given as a duration, but {events.order_by[0]!r} holds plain numbers."
             remedy = "Give the window as a number in that column's unit, or order by a timestamp."

@@ -69,7 +69,7 @@ class _Iteration:
     """An iteration of a group that a way stands in.
 
     Its frame counts it among those that take, which is right for every way that ends in it. `link` is the link into
-    the iteration, `bound` what the group says about the iteration's first event.
+    the iteration, `bound` what the group says about the iteration's first event (rule 6), none once that is taken.
     """
 
     path: Path
@@ -205,9 +205,7 @@ class Walker:
         bound = _least(gap, _length(element.within_previous))
         untils: list[Until] = []
         for depth, iteration in enumerate(enclosing):
-            if not iteration.has_taken:
-                # rule 6: on a group a bound is one on the first event of the iteration
-                bound = _least(bound, iteration.bound)
+            bound = _least(bound, iteration.bound)
             group = self._element(enclosing[:depth], iteration.frame.index)
             if group.loop is not None and group.loop.until is not None:
                 untils.append(Until(iteration.path, iteration.group_has_taken))

@@ -1,12 +1,14 @@
 """The automaton run online, event by event: algorithm 2 of the formal semantics for the whole language.
 
-In: an automaton; then events of one partition in their order, and the moments in between. Out: matches and timeouts as they are
-decided. Slow and obvious: the measure of every faster engine, and the way for conditions that are Python callables.
+In: an automaton; then events of one partition in their order, and the moments in between. Out: matches and timeouts
+as they are decided. Slow and obvious: the measure of every faster engine, and the way for conditions that are Python
+callables.
 
-The queue holds runs ordered by start, then by priority (rule 8). A run is a partial match: which events were taken, by which
-variables. All ways that lead to the same partial match live in one run, as several *places*; so a match comes out once, and a
-timeout is reported when the last continuation of all places runs out of time (rule 9). For each event, in the order of the queue,
-a run's children (one per variable that takes the event, earlier variables first) go before the run itself if it still waits.
+The queue holds runs ordered by start, then by priority (rule 8). A run is a partial match: which events were taken,
+by which variables. All ways that lead to the same partial match live in one run, as several *places*; so a match
+comes out once, and a timeout is reported when the last continuation of all places runs out of time (rule 9). For each
+event, in the order of the queue, a run's children (one per variable that takes the event, earlier variables first) go
+before the run itself if it still waits.
 """
 
 from __future__ import annotations
@@ -77,7 +79,8 @@ class OnlineEvaluator:
         self._times: list[Moment] = []
         self._now: Moment = -inf
         self._forbidden_at: Moment | None = None
-        """When matches last forbade starts. Their runs stay up to that moment's end: what times out then still counts (rule 9)."""
+        """When matches last forbade starts. Their runs stay up to that moment's end: what times out then still counts
+        (rule 9)."""
         self._own: dict[int, bool] = {}
         """Predicates on the current event that read no variable."""
 
@@ -114,7 +117,8 @@ class OnlineEvaluator:
         self._now = max(self._now, time)
 
     def end_of_input(self) -> None:
-        """No further event comes: count windows end, and nots that wait for a next event; then time moves to infinity (rule 10)."""
+        """No further event comes: count windows end, and nots that wait for a next event; then time moves to infinity
+        (rule 10)."""
         if self._times:
             self._moment(self._now, ended_window=inf, is_end=True)
             self._fall_due(inf, including=False)
@@ -160,7 +164,8 @@ class OnlineEvaluator:
         return [self._child(run, variable, taking[variable], index, time) for variable in sorted(taking)]
 
     def _rivals_that_could_take(self, place: _Place, run: _Run, time: Moment) -> set[int]:
-        """The greedy loops of this place that could take the event; those whose link or until is over are struck out."""
+        """The greedy loops of this place that could take the event; those whose link or until is over are struck
+        out."""
         takers: set[int] = set()
         for number in list(place.rivals):
             rival = place.position.rivals[number]
@@ -235,8 +240,8 @@ class OnlineEvaluator:
     def _moment(self, time: Moment, ended_window: Moment | None = None, is_end: bool = False) -> None:
         """Everything that falls due at one moment: timeouts first, then matches (rule 9).
 
-        `ended_window`: the count windows of runs that started at or before this event end now. `is_end`: nots that would wait for
-        a next event without end are decided as well.
+        `ended_window`: the count windows of runs that started at or before this event end now. `is_end`: nots that
+        would wait for a next event without end are decided as well.
         """
         if self._forbidden_at is not None and time > self._forbidden_at:
             self._runs = [run for run in self._runs if not self._skip.forbids(run.start)]

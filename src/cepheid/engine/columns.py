@@ -1,0 +1,132 @@
+"""Events as the kernel reads them: bits of tests, times, and the values that conditions compare with earlier events.
+
+In: arranged events and a pattern's tables. Out: `Columns`. The tests and values are computed here by the portable evaluator; Spark
+computes them itself and hands over arrays of the same form.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cepheid.conditions.expression import TRUE, Expression
+from cepheid.conditions.types import DataType, Kind
+from cepheid.engine import layout as l
+from cepheid.engine.arrange import Arranged
+from cepheid.engine.programs import NotCompiled
+from cepheid.engine.tables import Tables
+from cepheid.engine.vectorized import evaluate_or_fall_back
+
+
+class Columns(NamedTuple):
+    """The arrays, in the form that the kernel takes; one row an event."""
+
+    bits: npt.NDArray[np.uint64]
+    time: npt.NDArray[np.int64]
+    ordinal: npt.NDArray[np.int64]
+    values: npt.NDArray[np.int64]
+    known: npt.NDArray[np.uint64]
+    forbidden: npt.NDArray[np.uint8]
+    before_ordinal: npt.NDArray[np.int64]
+    before_time: npt.NDArray[np.int64]
+
+
+def columns(events: Arranged, tables: Tables) -> Columns:
+    """Compute what a pattern reads of its events."""
+    count = len(events.time)
+    params = tables.arrays.params
+    values, known = _values(events.table, tables.columns, count)
+    nots = int(params[l.P_NOT_BEFORE])
+    return Columns(
+        bits=_bits(events.table, tables, count),
+        time=np.ascontiguousarray(events.time),
+        ordinal=np.zeros(count, np.int64),
+        values=values,
+        known=known,
+        forbidden=np.zeros(count if params[l.P_SKIP] == l.TO_NEXT else 1, np.uint8),
+        before_ordinal=np.full((count if nots else 1, max(1, nots)), l.NONE, np.int64),
+        before_time=np.zeros((count if nots else 1, max(1, nots)), np.int64),
+    )
+
+
+def _bits(table: pa.Table, tables: Tables, count: int) -> npt.NDArray[np.uint64]:
+    bits = np.zeros((count, tables.words), np.uint64)
+    for index, test in enumerate(tables.tests):
+        bit = np.uint64(1 << (index & 63))
+        if test == TRUE:
+            bits[:, index >> 6] |= bit
+        else:
+            holds = pc.fill_null(evaluate_or_fall_back(test, table), False)
+            bits[:, index >> 6] |= np.where(_numpy(holds), bit, np.uint64(0))
+    return bits
+
+
+def _values(
+    table: pa.Table, expressions: tuple[Expression, ...], count: int
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64]]:
+    if not expressions:
+        return np.zeros((1, 1), np.int64), np.zeros(1, np.uint64)
+    values = np.zeros((count, len(expressions)), np.int64)
+    known = np.zeros(count, np.uint64)
+    computed = [evaluate_or_fall_back(expression, table) for expression in expressions]
+    texts = [array for array, e in zip(computed, expressions, strict=True) if e.type.kind is Kind.STRING]
+    codes = _text_codes(texts) if texts else None
+    for index, (array, expression) in enumerate(zip(computed, expressions, strict=True)):
+        if codes is not None and expression.type.kind is Kind.STRING:
+            array = pc.index_in(array, codes)
+            values[:, index] = _numpy(pc.fill_null(array, 0))
+        else:
+            values[:, index] = _integers(array, expression.type)
+        known |= np.where(_numpy(array.is_valid()), np.uint64(1 << index), np.uint64(0))
+    return values, known
+
+
+def _text_codes(texts: list[pa.Array]) -> pa.Array:
+    """All texts that occur; a text's code is its place here."""
+    distinct = pa.chunked_array([text.unique().cast(pa.string()) for text in texts]).unique()
+    return pc.drop_null(distinct)
+
+
+def _integers(array: pa.Array, data_type: DataType) -> npt.NDArray[np.int64]:
+    """Values as 64-bit integers, in the representation of `programs`."""
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks()
+    if pa.types.is_null(array.type):
+        return np.zeros(len(array), np.int64)
+    if data_type.is_fractional:
+        doubles: npt.NDArray[np.float64] = _numpy(pc.fill_null(array.cast(pa.float64()), 0.0))
+        return np.ascontiguousarray(doubles).view(np.int64)
+    if data_type.kind is Kind.DECIMAL:
+        return _scaled(array, data_type.scale)
+    if pa.types.is_timestamp(array.type):
+        array = array.cast(pa.timestamp("us", array.type.tz)).cast(pa.int64())
+    elif pa.types.is_duration(array.type):
+        array = array.cast(pa.duration("us")).cast(pa.int64())
+    elif pa.types.is_date(array.type):
+        array = array.cast(pa.date32()).cast(pa.int32())
+    elif pa.types.is_boolean(array.type):
+        array = array.cast(pa.int8())
+    result: npt.NDArray[np.int64] = _numpy(pc.fill_null(array.cast(pa.int64()), 0))
+    return result
+
+
+def _scaled(array: pa.Array, scale: int) -> npt.NDArray[np.int64]:
+    """Decimals times their scale, read from the low half of their 128 bits."""
+    wide = array.cast(pa.decimal128(38, scale))
+    halves = np.frombuffer(wide.buffers()[1], np.int64)[2 * wide.offset : 2 * (wide.offset + len(wide))]
+    low, high = halves[0::2], halves[1::2]
+    valid = _numpy(wide.is_valid())
+    if np.any((low >> 63 != high) & valid):
+        raise NotCompiled("decimals of more than 18 digits in the data")
+    return np.where(valid, low, 0)
+
+
+def _numpy(array: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.generic]:
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks()
+    result: npt.NDArray[np.generic] = array.to_numpy(zero_copy_only=False)
+    return result

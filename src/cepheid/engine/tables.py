@@ -1,0 +1,261 @@
+"""An automaton as flat arrays: what the kernel reads of a pattern.
+
+In: an automaton. Out: `Tables`, or `NotCompiled` with the reason why the pattern must take the reference's way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from cepheid.automaton.model import Automaton, Continuation, Position, Take
+from cepheid.conditions.expression import Expression
+from cepheid.engine import layout as l
+from cepheid.engine.programs import Compiler, NotCompiled
+from cepheid.syntax.tree import Contiguity, EventCount, NotLink, SkipKind, Span
+
+MAXIMUM_CONTINUATIONS = 31
+_KINDS = {Contiguity.STRICT: l.STRICT, Contiguity.RELAXED: l.RELAXED, Contiguity.NON_DETERMINISTIC: l.ANY}
+_SKIPS = {
+    SkipKind.NO_SKIP: l.NO_SKIP,
+    SkipKind.TO_NEXT: l.TO_NEXT,
+    SkipKind.PAST_LAST_EVENT: l.PAST_LAST,
+    SkipKind.TO_FIRST: l.TO_FIRST,
+    SkipKind.TO_LAST: l.TO_LAST,
+}
+NO_LIMIT = l.NEVER
+
+
+class Arrays(NamedTuple):
+    """The arrays themselves, in the form that the kernel takes."""
+
+    params: npt.NDArray[np.int64]
+    positions: npt.NDArray[np.int64]
+    continuations: npt.NDArray[np.int64]
+    rivals: npt.NDArray[np.int64]
+    guards: npt.NDArray[np.int64]
+    lists: npt.NDArray[np.int64]
+    programs: npt.NDArray[np.int64]
+    code: npt.NDArray[np.int64]
+    interest: npt.NDArray[np.uint64]
+    updates: npt.NDArray[np.int64]
+    updates_of: npt.NDArray[np.int64]
+    not_before: npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """A pattern for the kernel."""
+
+    arrays: Arrays
+    tests: tuple[Expression, ...]
+    """For each predicate the part that reads the event alone: one bit of the mask."""
+    columns: tuple[Expression, ...]
+    """Expressions over the event whose values the kernel reads."""
+    initial: tuple[int, ...]
+    known_at_first: int
+    words: int
+    """64-bit words of the mask."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a caller may ask for beside the pattern itself."""
+
+    timeouts: bool = False
+    max_runs: int = 10_000_000
+    max_matches_per_event: int = 1_000_000
+    dominance: bool = True
+
+
+def tabulate(automaton: Automaton, options: Options) -> Tables:
+    """The tables of a pattern."""
+    return _Tabulation(automaton, options).tables()
+
+
+class _Tabulation:
+    def __init__(self, automaton: Automaton, options: Options) -> None:
+        self.automaton = automaton
+        self.options = options
+        self.compiler = Compiler(automaton.registers)
+        self.lists: list[int] = []
+        self.continuations: list[list[int]] = []
+        self.rivals: list[list[int]] = []
+        self.guards: list[list[int]] = []
+        self.endings: dict[Any, int] = {}
+        self.words = max(1, -(-len(automaton.predicates) // 64))
+
+    def tables(self) -> Tables:
+        automaton = self.automaton
+        if any(predicate.calls_python for predicate in automaton.predicates):
+            raise NotCompiled("a Python callable")
+        if any(automaton.predicates[index].reads_variables for index in automaton.not_before):
+            raise NotCompiled("a not at the start that reads variables")
+        programs = np.zeros((len(automaton.predicates), 2), np.int64)
+        for index, predicate in enumerate(automaton.predicates):
+            if predicate.rest is not None:
+                programs[index] = self.compiler.condition(predicate.rest)
+        for position in automaton.positions:
+            for ending in position.endings:
+                self.endings.setdefault(ending, len(automaton.positions) + len(self.endings))
+        rows = [self.position(position, number) for number, position in enumerate(automaton.positions)]
+        interest = [self.interest(position) for position in automaton.positions]
+        for ending in self.endings:
+            rows.append(self.ending(ending))
+            interest.append(self.bits(guard.predicate for guard in ending.nots))
+        code = self.compiler.programs
+        arrays = Arrays(
+            params=self.params(),
+            positions=_matrix(rows, l.S_SIZE),
+            continuations=_matrix(self.continuations, l.C_SIZE),
+            rivals=_matrix(self.rivals, l.C_SIZE),
+            guards=_matrix(self.guards, l.G_SIZE),
+            lists=np.array(self.lists or [0], np.int64),
+            programs=programs,
+            code=_matrix([list(row) for row in code.code], 3),
+            interest=np.array(interest, np.uint64).reshape(len(rows), self.words),
+            updates=_matrix([list(row) for rows_of in self.updates() for row in rows_of], 6),
+            updates_of=self.updates_of(),
+            not_before=np.array(automaton.not_before or [0], np.int64),
+        )
+        return Tables(
+            arrays,
+            tuple(predicate.own_event for predicate in automaton.predicates),
+            tuple(code.columns),
+            tuple(code.initial),
+            code.known_at_first,
+            self.words,
+        )
+
+    def params(self) -> npt.NDArray[np.int64]:
+        automaton, options = self.automaton, self.options
+        params = np.zeros(l.P_SIZE, np.int64)
+        window = automaton.window
+        params[l.P_POSITIONS] = len(automaton.positions)
+        params[l.P_WITHIN] = _length(window.length) if isinstance(window, Span) else l.NEVER
+        params[l.P_COUNT] = window.events if isinstance(window, EventCount) else l.NEVER
+        params[l.P_SKIP] = _SKIPS[automaton.skip.kind]
+        target = automaton.skip.target
+        params[l.P_SKIP_VARIABLE] = -1 if target is None else automaton.variables.index(target)
+        params[l.P_OR_FAIL] = automaton.skip.or_fail
+        params[l.P_AMBIGUOUS] = self.is_ambiguous()
+        params[l.P_TIMEOUTS] = options.timeouts
+        params[l.P_TIMED] = options.timeouts or bool(self.endings)
+        params[l.P_DOMINANCE] = self.dominance()
+        params[l.P_NOT_BEFORE] = len(automaton.not_before)
+        params[l.P_MAX_RUNS] = options.max_runs
+        params[l.P_MAX_MATCHES] = options.max_matches_per_event
+        params[l.P_REGISTERS] = len(self.compiler.programs.initial)
+        params[l.P_START_BRANCH] = len(automaton.positions[0].continuations)
+        params[l.P_ENDINGS] = max(len(position.endings) for position in automaton.positions)
+        return params
+
+    def dominance(self) -> int:
+        """Which runs may stand for others (see `dominance`)."""
+        automaton = self.automaton
+        skip = automaton.skip.kind
+        if not self.options.dominance or self.options.timeouts:
+            return l.DOMINANCE_OFF
+        if skip not in (SkipKind.PAST_LAST_EVENT, SkipKind.TO_NEXT):
+            return l.DOMINANCE_OFF
+        if skip is SkipKind.PAST_LAST_EVENT and automaton.window is None and not automaton.not_before:
+            return l.DOMINANCE_OVERALL
+        return l.DOMINANCE_PER_START
+
+    def is_ambiguous(self) -> bool:
+        """Whether one partial match can be reached in several ways, so that equal ones must be brought together."""
+        for position in self.automaton.positions:
+            variables = [continuation.take.variable for continuation in position.continuations]
+            if len(set(variables)) < len(variables):
+                return True
+        return False
+
+    def position(self, position: Position, number: int) -> list[int]:
+        if len(position.continuations) > MAXIMUM_CONTINUATIONS or len(position.rivals) > MAXIMUM_CONTINUATIONS:
+            raise NotCompiled(f"more than {MAXIMUM_CONTINUATIONS} ways to go on from one place")
+        row = [0] * l.S_SIZE
+        row[l.S_CONTINUATIONS] = len(self.continuations)
+        self.continuations += [self.continuation(continuation) for continuation in position.continuations]
+        row[l.S_CONTINUATIONS_END] = len(self.continuations)
+        row[l.S_RIVALS] = len(self.rivals)
+        self.rivals += [self.take(rival) for rival in position.rivals]
+        row[l.S_RIVALS_END] = len(self.rivals)
+        row[l.S_ACCEPTS] = position.accepts
+        row[l.S_ENDINGS], row[l.S_ENDINGS_END] = self.listed(self.endings[ending] for ending in position.endings)
+        takes = [continuation.take for continuation in position.continuations] + list(position.rivals)
+        row[l.S_FRESH] = any(take.contiguity is Contiguity.STRICT for take in takes) or any(
+            continuation.not_next for continuation in position.continuations
+        )
+        row[l.S_BRANCH] = len(position.continuations)
+        row[l.S_GAP] = any(take.gap is not None for take in takes)
+        return row
+
+    def ending(self, ending: Any) -> list[int]:
+        row = [0] * l.S_SIZE
+        row[l.S_CONTINUATIONS] = len(self.guards)
+        for guard in ending.nots:
+            kind = l.NOT_NEXT if guard.link is NotLink.NOT_NEXT else l.NOT_FOLLOWED
+            self.guards.append([kind, guard.predicate, _length(guard.window)])
+        row[l.S_CONTINUATIONS_END] = len(self.guards)
+        row[l.S_FRESH] = any(guard.link is NotLink.NOT_NEXT for guard in ending.nots)
+        row[l.S_IS_ENDING] = 1
+        return row
+
+    def continuation(self, continuation: Continuation) -> list[int]:
+        row = self.take(continuation.take)
+        row[l.C_NOT_NEXT], row[l.C_NOT_NEXT_END] = self.listed(continuation.not_next)
+        row[l.C_NOT_FOLLOWED], row[l.C_NOT_FOLLOWED_END] = self.listed(continuation.not_followed_by)
+        row[l.C_RIVALS] = sum(1 << index for index in continuation.greedy)
+        return row
+
+    def take(self, take: Take) -> list[int]:
+        row = [0] * l.C_SIZE
+        row[l.C_VARIABLE], row[l.C_PREDICATE] = take.variable, take.predicate
+        row[l.C_KIND], row[l.C_TARGET], row[l.C_GAP] = _KINDS[take.contiguity], take.target, _length(take.gap)
+        row[l.C_OVER], row[l.C_OVER_END] = self.listed(take.over)
+        row[l.C_REFUSED], row[l.C_REFUSED_END] = self.listed(take.refused)
+        return row
+
+    def listed(self, entries: Any) -> tuple[int, int]:
+        begin = len(self.lists)
+        self.lists += entries
+        return begin, len(self.lists)
+
+    def interest(self, position: Position) -> list[int]:
+        """The predicates whose truth changes anything for a run that waits here."""
+        predicates: set[int] = set()
+        for continuation in position.continuations:
+            predicates |= {continuation.take.predicate, *continuation.take.over, *continuation.not_followed_by}
+        for rival in position.rivals:
+            predicates |= {rival.predicate, *rival.over}
+        return self.bits(predicates)
+
+    def bits(self, predicates: Any) -> list[int]:
+        words = [0] * self.words
+        for predicate in predicates:
+            words[predicate >> 6] |= 1 << (predicate & 63)
+        return words
+
+    def updates(self) -> list[list[tuple[int, int, int, int, int, int]]]:
+        return [self.compiler.programs.updates.get(name, []) for name in self.automaton.variables]
+
+    def updates_of(self) -> npt.NDArray[np.int64]:
+        bounds = np.zeros((len(self.automaton.variables), 2), np.int64)
+        begin = 0
+        for number, rows in enumerate(self.updates()):
+            bounds[number] = begin, begin + len(rows)
+            begin += len(rows)
+        return bounds
+
+
+def _length(length: int | float | None) -> int:
+    """A window in whole units: times are whole, so a fraction reaches as far as the next whole number."""
+    return l.NEVER if length is None else min(ceil(length), l.NEVER)
+
+
+def _matrix(rows: list[list[int]], width: int) -> npt.NDArray[np.int64]:
+    return np.array(rows, np.int64).reshape(len(rows), width) if rows else np.zeros((1, width), np.int64)
