@@ -1,12 +1,8 @@
 """Own-event conditions on whole columns: the Arrow evaluator, for runs without Spark.
 
-Comes in: a bound expression that reads the current event alone, and a table of events. Goes out: an array with its value
-on each row. Called by whoever matches tables in memory. What it computes is what `conditions.evaluation` computes row by
-row; where Arrow would compute anything else it refuses (`NotVectorized`), and the rows are gone through one by one.
-
-A part that may fail, such as a division, is computed only on the rows that need it: the right side of AND where the left
-side is not false, a branch of CASE where it is taken, an operand where those before it are not NULL. The rows are
-filtered, and the values put back in their places. Everything else is computed on all rows, which is quicker.
+Comes in: a bound expression that reads the current event alone, and a table of events. Goes out: an array with its
+value on each row. Called by whoever matches tables in memory. What it computes is what `conditions.evaluation` computes
+row by row; where Arrow would compute anything else it refuses (`NotVectorized`), and the rows are gone through singly.
 
 The rows go through in batches that fit a processor's cache. If a batch has a row that fails, that batch is gone through
 row by row, so that the error shows the values of the row and is the one that the evaluator by rows raises.
@@ -15,45 +11,19 @@ row by row, so that the error shows the values of the row and is the one that th
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
+from contextlib import suppress
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from cepheid.conditions.casting import cast, shown
-from cepheid.conditions.evaluation import compile_expression, constant
-from cepheid.conditions.expression import (
-    ARITHMETIC,
-    COMPARISONS,
-    Cast,
-    Column,
-    Expression,
-    Literal,
-    Operation,
-    Operator,
-    walk,
-)
+from cepheid.conditions.evaluation import compile_expression
+from cepheid.conditions.expression import Column, Expression, walk
 from cepheid.conditions.predicate import reads_variables
 from cepheid.conditions.taken import ListedTaken
-from cepheid.conditions.types import BOOLEAN, Kind, Schema
-from cepheid.engine import vectorized_arithmetic, vectorized_casting, vectorized_functions
-from cepheid.engine.vectorized_comparison import compared
-from cepheid.engine.vectorized_values import (
-    Mask,
-    NotVectorized,
-    Rows,
-    Value,
-    arrow_type,
-    constant_of,
-    filled,
-    is_constant,
-    is_set,
-    scattered,
-    stored_as,
-    widened,
-)
+from cepheid.conditions.types import Kind, Schema
+from cepheid.engine.vectorized_expression import columns_of, value_of
+from cepheid.engine.vectorized_values import NotVectorized, Rows, arrow_type, filled, stored_as
 from cepheid.errors import EvaluationError, InputError
 
 __all__ = ["NotVectorized", "evaluate", "evaluate_or_fall_back"]
@@ -66,18 +36,26 @@ def evaluate(expression: Expression, table: pa.Table) -> pa.Array:
     """The expression's value on each row, in the Arrow type of its type; `NotVectorized` where Arrow cannot tell."""
     _check(expression, table)
     _check_types(expression, table)
-    wanted = arrow_type(expression.type)
-    arrays = [_evaluated(expression, rows).cast(wanted) for rows in _batches(expression, table)]
-    return pa.concat_arrays(arrays) if arrays else pa.array([], wanted)
+    arrays = [_evaluated(expression, rows) for rows in _batches(expression, table)]
+    return pa.concat_arrays(arrays) if arrays else pa.array([], arrow_type(expression.type))
 
 
 def evaluate_or_fall_back(expression: Expression, table: pa.Table) -> pa.Array:
-    """As `evaluate`, but row by row where Arrow cannot tell."""
+    """As `evaluate`, but row by row where Arrow cannot tell: all rows, or the batches whose values Arrow refuses."""
+    _check(expression, table)
     try:
-        return evaluate(expression, table)
+        _check_types(expression, table)
+        arrow_type(expression.type)
     except NotVectorized:
-        arrays = [_row_by_row(expression, rows) for rows in _batches(expression, table)]
-        return pa.concat_arrays(arrays) if arrays else pa.array([], _result_type(expression))
+        values = [value for rows in _batches(expression, table) for value in _row_by_row(expression, rows)]
+        return _as_array(expression, values)
+    arrays = []
+    for rows in _batches(expression, table):
+        try:
+            arrays.append(_evaluated(expression, rows))
+        except NotVectorized:
+            arrays.append(_as_array(expression, _row_by_row(expression, rows)))
+    return pa.concat_arrays(arrays) if arrays else _as_array(expression, [])
 
 
 def _check(expression: Expression, table: pa.Table) -> None:
@@ -85,14 +63,14 @@ def _check(expression: Expression, table: pa.Table) -> None:
         raise AssertionError(f"`{expression}` reads what the run has taken: it has no value on an event alone")
     # What only Spark can compute is refused here, by name.
     compile_expression(expression)
-    for name in _columns_of(expression):
+    for name in columns_of(expression):
         if table.column_names.count(name) != 1:
             columns = ", ".join(f"`{column}`" for column in table.column_names)
             raise InputError(f"the condition `{expression}` reads `{name}`\n  the columns are {columns}")
 
 
 def _check_types(expression: Expression, table: pa.Table) -> None:
-    names = _columns_of(expression)
+    names = columns_of(expression)
     given = dict(Schema.from_arrow(pa.schema([table.schema.field(name) for name in names])))
     for node in walk(expression):
         if not node.type.is_known:
@@ -102,27 +80,22 @@ def _check_types(expression: Expression, table: pa.Table) -> None:
 
 
 def _batches(expression: Expression, table: pa.Table) -> Iterator[Rows]:
-    names = _columns_of(expression)
+    names = columns_of(expression)
     if not names:
         if table.num_rows:
             yield Rows({}, table.num_rows)
         return
     needed = table.select(names)
-    if table.num_rows < _SMALL_CHUNK * needed.column(0).num_chunks:
+    if table.num_rows < _SMALL_CHUNK * max(column.num_chunks for column in needed.columns):
         needed = needed.combine_chunks()
     for batch in needed.to_batches(max_chunksize=_BATCH):
         if batch.num_rows:
             yield Rows(dict(zip(names, batch.columns, strict=True)), batch.num_rows)
 
 
-@lru_cache(maxsize=8192)
-def _columns_of(expression: Expression) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(node.name for node in walk(expression) if isinstance(node, Column)))
-
-
 def _evaluated(expression: Expression, rows: Rows) -> Any:
     try:
-        return filled(_value(expression, rows), rows.length)
+        return filled(value_of(expression, rows), rows.length).cast(arrow_type(expression.type))
     except EvaluationError as error:
         _row_by_row(expression, rows)
         raise NotVectorized(str(error)) from error
@@ -130,11 +103,10 @@ def _evaluated(expression: Expression, rows: Rows) -> Any:
         raise NotVectorized(f"`{expression}` on these values: {error}") from error
 
 
-def _row_by_row(expression: Expression, rows: Rows) -> Any:
+def _row_by_row(expression: Expression, rows: Rows) -> list[Any]:
     """The values as the evaluator by rows computes them, which also knows how to say what is wrong with a row."""
     compute = compile_expression(expression)
-    types = {node.name: node.type for node in walk(expression) if isinstance(node, Column)}
-    columns = {name: _listed(rows.columns[name], data_type) for name, data_type in types.items()}
+    columns = {name: _listed(name, stored) for name, stored in rows.columns.items()}
     nothing_taken = ListedTaken({})
     values = []
     for number in range(rows.length):
@@ -146,251 +118,26 @@ def _row_by_row(expression: Expression, rows: Rows) -> Any:
             given = ", ".join(f"{name} = {shown(value)}" for name, value in event.items())
             problem = f"{error}\n  in: {expression}" + (f"\n  with: {given}" if given else "")
             raise EvaluationError(problem) from error
-    try:
-        return pa.array(values, _result_type(expression))
-    except (pa.ArrowException, OverflowError) as error:
-        raise EvaluationError(f"overflow: {error}\n  in: {expression}") from error
+    return values
 
 
-def _listed(stored: Any, data_type: Any) -> list[Any]:
+def _listed(name: str, stored: Any) -> list[Any]:
+    """A column as Python values, those of its Spark type where it has one: times in UTC, whole microseconds."""
+    with suppress(NotVectorized, pa.ArrowException):
+        stored = stored_as(stored, dict(Schema.from_arrow(pa.schema([(name, stored.type)])))[name])
     try:
-        stored = stored_as(stored, data_type)
-    except (NotVectorized, pa.ArrowException):
-        pass  # A type that Arrow has no other form of, or times finer than a microsecond: the values are read as stored.
-    listed: list[Any] = stored.to_pylist()
+        listed: list[Any] = stored.to_pylist()
+    except (ValueError, OverflowError) as error:
+        raise InputError(f"column `{name}` holds values that Python cannot: {error}") from error
     return listed
 
 
-def _result_type(expression: Expression) -> Any:
+def _as_array(expression: Expression, values: list[Any]) -> Any:
     try:
-        return arrow_type(expression.type)
+        wanted = arrow_type(expression.type)
     except NotVectorized:
-        return None
-
-
-# ── which parts may fail ─────────────────────────────────────────────────────────────────────────────────────────────
-
-_NEVER_FAIL = COMPARISONS | {
-    Operator.AND,
-    Operator.OR,
-    Operator.NOT,
-    Operator.IS_NULL,
-    Operator.IS_TRUE,
-    Operator.IS_FALSE,
-    Operator.IN,
-    Operator.CASE,
-    Operator.COALESCE,
-    Operator.GREATEST,
-    Operator.LEAST,
-}
-
-
-@lru_cache(maxsize=8192)
-def _can_fail(expression: Expression) -> bool:
-    """Whether some row makes the expression raise: then it must not be computed on rows that do not need it."""
-    if any(_can_fail(child) for child in expression.children):
-        return True
-    match expression:
-        case Cast(operand=operand):
-            return constant(expression) is None and vectorized_casting.can_fail(operand.type, expression.type)
-        case Operation(operator=operator) if operator in ARITHMETIC:
-            return vectorized_arithmetic.can_fail(expression)
-        case Operation(operator=operator):
-            return operator not in _NEVER_FAIL and vectorized_functions.can_fail(expression)
-    return False
-
-
-def _where(expression: Expression, rows: Rows, mask: Mask) -> Any:
-    """The values on the rows of the mask; elsewhere anything."""
-    if not _can_fail(expression) or mask.all():
-        return _value(expression, rows)
-    if not mask.any():
-        return pa.nulls(rows.length, arrow_type(expression.type))
-    chosen = rows.where(mask, _columns_of(expression))
-    return scattered(filled(_value(expression, chosen), chosen.length), mask)
-
-
-# ── values ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def _value(expression: Expression, rows: Rows) -> Value:
-    fixed = constant(expression)
-    if fixed is not None:
-        return constant_of(fixed[0], expression.type)
-    if isinstance(expression, Column):
-        return rows.read(expression.name, expression.type)
-    encoded = _by_dictionary(expression, rows)
-    if encoded is not None:
-        return encoded
-    if isinstance(expression, Cast):
-        operand = filled(_value(expression.operand, rows), rows.length)
-        return vectorized_casting.converted(operand, expression.operand.type, expression.type)
-    assert isinstance(expression, Operation)
-    special = _SPECIAL.get(expression.operator)
-    if special is not None:
-        return special(expression, rows)
-    if expression.operator in COMPARISONS and expression.operator is not Operator.NULL_SAFE_EQUAL:
-        return compared(expression.operator, *_operands(expression, rows))
-    if expression.operator in ARITHMETIC:
-        left, right = _operands(expression, rows)
-        return vectorized_arithmetic.computed(expression, left, right)
-    return vectorized_functions.computed(expression, _operands(expression, rows))
-
-
-def _by_dictionary(expression: Expression, rows: Rows) -> Any | None:
-    """Of a dictionary-encoded column each different value is computed once; None if that does not work here.
-
-    The dictionary may hold values that no row has, so nothing that can fail is computed in this way.
-    """
-    names = _columns_of(expression)
-    stored = rows.columns[names[0]] if len(names) == 1 else None
-    if not isinstance(stored, pa.DictionaryArray) or len(stored.dictionary) >= rows.length or _can_fail(expression):
-        return None
-    different = pa.concat_arrays([stored.dictionary, pa.nulls(1, stored.dictionary.type)])
-    values = filled(_value(expression, Rows({names[0]: different}, len(different))), len(different))
-    places = pc.fill_null(stored.indices.cast(pa.int64()), len(stored.dictionary))
-    return values.take(places)
-
-
-def _operands(expression: Operation, rows: Rows) -> tuple[Value, ...]:
-    """The operands of what gives NULL as soon as one of them is, of which at least one is an array."""
-    values: list[Value] = []
-    known = np.ones(rows.length, np.bool_)
-    for operand in expression.operands:
-        value = _where(operand, rows, known)
-        values.append(value)
-        if any(map(_can_fail, expression.operands[len(values) :])):
-            known &= filled(value, rows.length).is_valid().to_numpy(zero_copy_only=False)
-    if all(map(is_constant, values)):
-        values[0] = filled(values[0], rows.length)
-    return tuple(values)
-
-
-# ── three-valued logic and choices ───────────────────────────────────────────────────────────────────────────────────
-
-
-def _and(expression: Operation, rows: Rows) -> Any:
-    result = _truth(expression.operands[0], rows)
-    for operand in expression.operands[1:]:
-        needed = is_set(result, rows.length, True) if _can_fail(operand) else _all(rows)
-        result = pc.and_kleene(result, _truth(operand, rows, needed))
-    return result
-
-
-def _or(expression: Operation, rows: Rows) -> Any:
-    result = _truth(expression.operands[0], rows)
-    for operand in expression.operands[1:]:
-        needed = ~is_set(result, rows.length, False) if _can_fail(operand) else _all(rows)
-        result = pc.or_kleene(result, _truth(operand, rows, needed))
-    return result
-
-
-def _truth(operand: Expression, rows: Rows, mask: Mask | None = None) -> Any:
-    value = _value(operand, rows) if mask is None else _where(operand, rows, mask)
-    return filled(widened(value, BOOLEAN), rows.length)
-
-
-def _all(rows: Rows) -> Mask:
-    return np.ones(rows.length, np.bool_)
-
-
-def _not(expression: Operation, rows: Rows) -> Any:
-    return pc.invert(_truth(expression.operands[0], rows))
-
-
-def _is_null(expression: Operation, rows: Rows) -> Any:
-    return pc.is_null(filled(_value(expression.operands[0], rows), rows.length))
-
-
-def _is_true(expression: Operation, rows: Rows) -> Any:
-    return pc.fill_null(_truth(expression.operands[0], rows), False)
-
-
-def _is_false(expression: Operation, rows: Rows) -> Any:
-    return pc.invert(pc.fill_null(_truth(expression.operands[0], rows), True))
-
-
-def _null_safe_equal(expression: Operation, rows: Rows) -> Any:
-    """Unlike the other comparisons it looks at both sides always."""
-    left, right = (_value(operand, rows) for operand in expression.operands)
-    return compared(Operator.NULL_SAFE_EQUAL, filled(left, rows.length), right)
-
-
-def _in(expression: Operation, rows: Rows) -> Any:
-    subject = filled(_value(expression.operands[0], rows), rows.length)
-    options = expression.operands[1:]
-    if all(constant(option) is not None for option in options) and _is_hashed(expression):
-        return _in_constants(expression, subject)
-    result: Any = pa.repeat(pa.scalar(False), rows.length)
-    for option in options:
-        needed = subject.is_valid().to_numpy(zero_copy_only=False) & ~is_set(result, rows.length, False)
-        result = pc.or_kleene(result, compared(Operator.EQUAL, subject, _where(option, rows, needed)))
-    return result
-
-
-def _is_hashed(expression: Operation) -> bool:
-    kinds = {operand.type.kind for operand in expression.operands} - {Kind.NULL}
-    return kinds == {Kind.STRING} or all(operand.type.is_integral for operand in expression.operands)
-
-
-def _in_constants(expression: Operation, subject: Any) -> Any:
-    values = [value for option in expression.operands[1:] for value in constant(option) or ()]
-    known = [value for value in values if value is not None]
-    wider = pa.int64() if pa.types.is_integer(subject.type) else subject.type
-    found = pc.is_in(subject.cast(wider), value_set=pa.array(known, wider))
-    if len(known) < len(values):
-        found = pc.if_else(found, True, pa.scalar(None, pa.bool_()))
-    return pc.if_else(pc.is_valid(subject), found, pa.scalar(None, pa.bool_()))
-
-
-def _case(expression: Operation, rows: Rows) -> Any:
-    *pairs, otherwise = expression.operands
-    open_rows = _all(rows)
-    chosen: list[tuple[Any, Value]] = []
-    for condition, value in zip(pairs[::2], pairs[1::2], strict=True):
-        taken = is_set(_truth(condition, rows, open_rows), rows.length, False) & open_rows
-        chosen.append((pa.array(taken), widened(_where(value, rows, taken), expression.type)))
-        open_rows &= ~taken
-    result = filled(widened(_where(otherwise, rows, open_rows), expression.type), rows.length)
-    for taken_rows, value in reversed(chosen):
-        result = pc.if_else(taken_rows, value, result)
-    return result
-
-
-def _coalesce(expression: Operation, rows: Rows) -> Any:
-    first, *others = expression.operands
-    result = filled(widened(_value(first, rows), expression.type), rows.length)
-    for operand in others:
-        if not result.null_count:
-            break
-        missing = result.is_null().to_numpy(zero_copy_only=False)
-        result = pc.coalesce(result, widened(_where(operand, rows, missing), expression.type))
-    return result
-
-
-def _extreme(expression: Operation, rows: Rows) -> Any:
-    """GREATEST and LEAST, which skip NULLs; of equals, such as 0.0 and -0.0, the first is kept."""
-    better = Operator.GREATER if expression.operator is Operator.GREATEST else Operator.LESS
-    best, *others = (
-        filled(widened(_value(operand, rows), expression.type), rows.length) for operand in expression.operands
-    )
-    for value in others:
-        is_better = pc.or_(pc.is_null(best), pc.fill_null(compared(better, value, best), False))
-        best = pc.if_else(pc.and_(is_better, pc.is_valid(value)), value, best)
-    return best
-
-
-_SPECIAL = {
-    Operator.AND: _and,
-    Operator.OR: _or,
-    Operator.NOT: _not,
-    Operator.IS_NULL: _is_null,
-    Operator.IS_TRUE: _is_true,
-    Operator.IS_FALSE: _is_false,
-    Operator.NULL_SAFE_EQUAL: _null_safe_equal,
-    Operator.IN: _in,
-    Operator.CASE: _case,
-    Operator.COALESCE: _coalesce,
-    Operator.GREATEST: _extreme,
-    Operator.LEAST: _extreme,
-}
+        return pa.array(values)
+    try:
+        return pa.array(values, wanted)
+    except (pa.ArrowException, OverflowError) as error:
+        raise EvaluationError(f"overflow: {error}\n  in: {expression}") from error

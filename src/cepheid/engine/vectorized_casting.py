@@ -22,7 +22,7 @@ _DAY = 86_400_000_000
 _SECOND = 1_000_000
 _EXACT_WHOLE = 1 << 53
 _EXACT_TENS = 22
-"""Doubles hold whole numbers up to 2^53 and powers of ten up to 10^22 exactly, so that their quotient is rounded once."""
+"""Doubles hold whole numbers up to 2^53 and powers of ten up to 10^22 exactly, so their quotient is rounded once."""
 
 
 def can_fail(source: DataType, target: DataType) -> bool:

@@ -13,12 +13,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepheid.conditions.evaluation import constant
 from cepheid.conditions.expression import Operation, Operator
 from cepheid.conditions.functions import like_pattern
 from cepheid.conditions.types import Kind
 from cepheid.engine.vectorized_arithmetic import with_sign
-from cepheid.engine.vectorized_values import NotVectorized, Value, arrow_type, as_numpy, is_constant, with_nulls_of
+from cepheid.engine.vectorized_values import (
+    NotVectorized,
+    Value,
+    arrow_type,
+    as_numpy,
+    fixed_value,
+    is_constant,
+    with_nulls_of,
+)
 from cepheid.errors import EvaluationError
 
 _LEAST_LONG, _LARGEST_LONG = -(1 << 63), (1 << 63) - 1
@@ -37,7 +44,7 @@ def can_fail(expression: Operation) -> bool:
 
 
 def _is_well_formed(like: Operation) -> bool:
-    fixed = [constant(operand) for operand in like.operands[1:]]
+    fixed = [fixed_value(operand) for operand in like.operands[1:]]
     texts = [values[0] for values in fixed if values is not None and values[0] is not None]
     if len(texts) < len(fixed):
         return False

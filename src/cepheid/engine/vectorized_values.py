@@ -1,7 +1,7 @@
 """Columns of values for the Arrow evaluator: the Arrow type of each Spark type, rows, and constants among them.
 
-Comes in: record batches as they are stored (any integer width, dictionary-encoded, any unit of time). Goes out: arrays of
-the one Arrow type that a Spark type is computed in. Called by the `vectorized` modules alone.
+Comes in: record batches as they are stored (any integer width, dictionary-encoded, any unit of time). Goes out: arrays
+of the one Arrow type that a Spark type is computed in. Called by the `vectorized` modules alone.
 """
 
 from __future__ import annotations
@@ -15,6 +15,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cepheid.conditions.evaluation import compile_expression
+from cepheid.conditions.expression import Cast, Expression, Literal
+from cepheid.conditions.taken import ListedTaken
 from cepheid.conditions.types import DataType, Kind
 
 Value: TypeAlias = Any
@@ -83,6 +86,12 @@ def stored_as(stored: Any, data_type: DataType) -> Any:
 
 def _is_long_text(stored: Any) -> bool:
     return bool(pa.types.is_large_string(stored) or pa.types.is_large_binary(stored))
+
+
+def fixed_value(expression: Expression) -> tuple[Any] | None:
+    """The value of a literal, casts included, in a tuple; None if the expression is neither."""
+    literal = expression.operand if isinstance(expression, Cast) else expression
+    return (compile_expression(expression)({}, ListedTaken({})),) if isinstance(literal, Literal) else None
 
 
 def constant_of(value: Any, data_type: DataType) -> Any:
