@@ -11,22 +11,24 @@ from cepheid.automaton.model import Automaton
 from cepheid.conditions import Schema, bind
 from cepheid.engine.arrange import arrange
 from cepheid.engine.columns import columns
+from cepheid.engine.layout import ADVANCE, AS_IT_IS, END
 from cepheid.engine.matcher import match_partitions
 from cepheid.engine.tables import Options, tabulate
 from cepheid.reference.outcome import Match, Outcome, Timeout
 from cepheid.syntax.tree import PatternTree
 
 
-def kernel_outcome(tree: PatternTree, table: pa.Table, options: Options) -> Outcome:
-    """Matches and timeouts of one partition, ordered by the column `t`; the end of the table is the end of the input."""
+def kernel_outcome(
+    tree: PatternTree, table: pa.Table, options: Options, advance_to: int | None = None, end_of_input: bool = False
+) -> Outcome:
+    """Matches and timeouts of one partition, ordered by the column `t`."""
     automaton = build(tree, bind(tree, Schema.from_arrow(table.schema)))
-    return run_kernel(automaton, table, options)
-
-
-def run_kernel(automaton: Automaton, table: pa.Table, options: Options) -> Outcome:
     events = arrange(table, (), ("t",))
     tables = tabulate(automaton, options)
-    matches, timeouts = match_partitions(tables, columns(events, tables), events.bounds)
+    finish = END if end_of_input else AS_IT_IS if advance_to is None else ADVANCE
+    matches, timeouts = match_partitions(
+        tables, columns(events, tables), events.bounds, finish, 0 if advance_to is None else advance_to
+    )
     return Outcome(
         tuple(Match(taken, at) for taken, at in _items(automaton, matches)),
         tuple(Timeout(taken, at) for taken, at in _items(automaton, timeouts)),

@@ -6,17 +6,19 @@ For each row the same value, or an error for both; or the Arrow evaluator says t
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal, localcontext
 from typing import Any
 
 import pyarrow as pa
-from hypothesis import assume, event, given, settings
+from hypothesis import event, given, reject, settings
 from hypothesis import strategies as st
 
 from cepheid.conditions import ListedTaken, Schema, compile_expression, parse
 from cepheid.conditions.checking import Checker
-from cepheid.conditions.expression import Expression
+from cepheid.conditions.expression import Column, Expression, walk
 from cepheid.conditions.scope import Scope
 from cepheid.engine.vectorized import NotVectorized, evaluate, evaluate_or_fall_back
 from cepheid.errors import ConditionError, EvaluationError
@@ -42,7 +44,9 @@ def decimals(precision: int, scale: int) -> st.SearchStrategy[Decimal]:
 
 
 TEXTS = st.one_of(
-    st.sampled_from(["", "a", "A", "ab", "a%b", "a_b", "a\\b", " a ", "ß", "añb", "日本", "\U0001f600", "a\nb", "1", "x!"]),
+    st.sampled_from(
+        ["", "a", "A", "ab", "a%b", "a_b", "a\\b", " a ", "ß", "añb", "日本", "\U0001f600", "a\nb", "1", "x!"]
+    ),
     st.text(max_size=4),
 )
 MOMENTS = st.one_of(
@@ -70,154 +74,182 @@ COLUMNS: dict[str, tuple[Any, st.SearchStrategy[Any]]] = {
     "gap": (pa.duration("us"), INTERVALS),
 }
 SCHEMA = Schema.from_arrow(pa.schema([(name, arrow) for name, (arrow, _) in COLUMNS.items()]))
-EVENTS = st.fixed_dictionaries({name: st.none() | values for name, (_, values) in COLUMNS.items()})
 
 
 @st.composite
-def tables(draw: st.DrawFn) -> pa.Table:
-    events = draw(st.lists(EVENTS, max_size=6))
-    table = pa.Table.from_pylist(events, pa.schema([(name, arrow) for name, (arrow, _) in COLUMNS.items()]))
-    cut = draw(st.integers(0, len(events)))
-    # Two chunks, the second of which does not begin where its buffers do.
+def tables(draw: st.DrawFn, names: Sequence[str]) -> pa.Table:
+    """A few rows of the named columns, in two chunks, the second of which does not begin where its buffers do."""
+    names = names or ["n"]
+    events = st.fixed_dictionaries({name: st.none() | COLUMNS[name][1] for name in names})
+    rows = draw(st.lists(events, min_size=1, max_size=6))
+    table = pa.Table.from_pylist(rows, pa.schema([(name, COLUMNS[name][0]) for name in names]))
+    cut = draw(st.integers(0, len(rows)))
     return pa.concat_tables([table.slice(0, cut), table.slice(cut)])
 
 
 # ── expressions, as text ─────────────────────────────────────────────────────────────────────────────────────────────
 
-
-def of_parts(shape: str, *parts: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
-    return st.tuples(*parts).map(lambda texts: shape.format(*texts))
-
-
-def choices(values: st.SearchStrategy[str]) -> list[st.SearchStrategy[str]]:
-    return [
-        of_parts("CASE WHEN {} THEN {} WHEN {} THEN {} ELSE {} END", conditions, values, conditions, values, values),
-        of_parts("CASE WHEN {} THEN {} END", conditions, values),
-        of_parts("COALESCE({}, {})", values, values),
-        of_parts("COALESCE({}, NULL, {})", values, values),
-        of_parts("GREATEST({}, {}, {})", values, values, values),
-        of_parts("LEAST({}, {})", values, values),
-    ]
-
-
-NUMBER_LITERALS = st.sampled_from(
-    "0 1 2 -1 7 127Y 1S 2147483647 10000000000 9223372036854775807 1.5 -0.25 100.00 0.0D 1e0 1.5F 2.5e300".split()
-    + ["CAST('NaN' AS DOUBLE)", "NULL"]
-)
-numbers: st.SearchStrategy[str] = st.deferred(
-    lambda: st.one_of(
-        st.sampled_from("tiny small n m f d price amount".split()),
-        NUMBER_LITERALS,
-        of_parts("({} {} {})", numbers, st.sampled_from("+ - * / % DIV".split()), numbers),
-        of_parts("{}({})", st.sampled_from("ABS NEGATIVE FLOOR CEIL ROUND".split()), numbers),
-        of_parts("CAST({} AS {})", numbers, st.sampled_from(NUMBER_TYPES)),
-        of_parts("CAST({} AS {})", st.one_of(st.just("flag"), moments), st.sampled_from(NUMBER_TYPES)),
-        of_parts("LENGTH({})", texts),
-        of_parts("{}({})", st.sampled_from("YEAR MONTH DAY HOUR MINUTE SECOND".split()), moments),
-        *choices(numbers),
-    )
-)
-NUMBER_TYPES = ["TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL(5, 1)", "DECIMAL(38, 6)"]
-TEXT_LITERALS = st.sampled_from(["''", "'a'", "'ab'", "'ß'", "' a'", "NULL"])
-texts: st.SearchStrategy[str] = st.deferred(
-    lambda: st.one_of(
-        st.sampled_from(["s", "code"]),
-        TEXT_LITERALS,
-        of_parts("{}({})", st.sampled_from("UPPER LOWER TRIM".split()), texts),
-        of_parts("CONCAT({}, {})", texts, texts),
-        of_parts("SUBSTRING({}, {}, {})", texts, st.integers(-4, 4).map(str), st.integers(-1, 4).map(str)),
-        of_parts("SUBSTRING({}, {})", texts, st.integers(-4, 4).map(str)),
-        of_parts("CAST({} AS STRING)", st.one_of(numbers, moments, conditions)),
-        *choices(texts),
-    )
-)
-moments: st.SearchStrategy[str] = st.deferred(
-    lambda: st.one_of(
-        st.sampled_from(["at", "local", "day", "TIMESTAMP '2024-01-31 13:45:00'", "DATE '2024-02-29'"]),
-        of_parts("({} {} {})", moments, st.sampled_from("+ -".split()), intervals),
-        of_parts("({} + {})", intervals, moments),
-        of_parts("(day {} {})", st.sampled_from("+ -".split()), st.sampled_from(["1", "tiny", "n", "m"])),
-        of_parts("CAST({} AS {})", moments, st.sampled_from(["DATE", "TIMESTAMP", "TIMESTAMP_NTZ"])),
-        *choices(moments),
-    )
-)
-intervals: st.SearchStrategy[str] = st.deferred(
-    lambda: st.one_of(
-        st.sampled_from(["gap", "INTERVAL '1' DAY", "INTERVAL '90' MINUTE"]),
-        of_parts("({} - {})", moments, moments),
-        of_parts("({} {} {})", intervals, st.sampled_from("+ -".split()), intervals),
-        of_parts("({} {} {})", intervals, st.sampled_from("* /".split()), st.sampled_from("2 tiny n d price".split())),
-        of_parts("{}({})", st.sampled_from("ABS NEGATIVE".split()), intervals),
-        *choices(intervals),
-    )
-)
-SIGNS = st.sampled_from("= <> < <= > >= <=>".split())
-PATTERNS = st.text("a%_b!\\ñ", max_size=5)
-sorts: tuple[st.SearchStrategy[str], ...] = (numbers, texts, moments, intervals)
-
-
-def like(subject: str, pattern: str, escape: str | None) -> str:
-    escaped = pattern.replace("\\", "\\\\")
-    return f"({subject} LIKE '{escaped}'" + (f" ESCAPE '{escape}')" if escape else ")")
-
-
-conditions: st.SearchStrategy[str] = st.deferred(
-    lambda: st.one_of(
-        st.sampled_from(["flag", "TRUE", "FALSE", "CAST(NULL AS BOOLEAN)"]),
-        *(of_parts("({} {} {})", sort, SIGNS, sort) for sort in sorts),
-        *(of_parts("({} IN ({}, {}, {}))", sort, sort, sort, sort) for sort in sorts),
-        *(of_parts("({} BETWEEN {} AND {})", sort, sort, sort) for sort in sorts),
-        *(of_parts("({} IS {}NULL)", sort, st.sampled_from(["", "NOT "])) for sort in (*sorts, st.just("raw"))),
-        of_parts("(flag {} {})", SIGNS, conditions),
-        of_parts("(raw {} raw)", SIGNS),
-        of_parts("(s {} {})", SIGNS, texts),
-        of_parts("(s IN ({}, {}))", TEXT_LITERALS, TEXT_LITERALS),
-        of_parts("(n IN ({}, {}))", st.integers(-3, 3).map(str), NUMBER_LITERALS),
-        st.builds(like, texts, PATTERNS, st.sampled_from([None, "!", "%", "ñ"])),
-        of_parts("({} AND {})", conditions, conditions),
-        of_parts("({} OR {})", conditions, conditions),
-        of_parts("({} AND {} AND {})", conditions, conditions, conditions),
-        of_parts("(NOT {})", conditions),
-        of_parts("({} IS {}{})", conditions, st.sampled_from(["", "NOT "]), st.sampled_from(["TRUE", "FALSE"])),
-        of_parts("CAST({} AS BOOLEAN)", numbers),
-        *choices(conditions),
-    )
-)
+NUMBER_LITERALS = [
+    *("NULL", "0", "1", "2", "-1", "7", "127Y", "1S", "2147483647", "10000000000", "9223372036854775807"),
+    *("1.5", "-0.25", "100.00", "0.0D", "1e0", "1.5F", "2.5e300", "CAST('NaN' AS DOUBLE)"),
+]
+TEXT_LITERALS = ["''", "'a'", "'ab'", "'ß'", "' a'", "NULL"]
+LEAVES = {
+    "number": st.sampled_from(["tiny", "small", "n", "m", "f", "d", "price", "amount"] * 3 + NUMBER_LITERALS),
+    "text": st.sampled_from(["s", "code"] * 3 + TEXT_LITERALS),
+    "moment": st.sampled_from(["at", "local", "day", "TIMESTAMP '2024-01-31 13:45:00'", "DATE '2024-02-29'"]),
+    "interval": st.sampled_from(["gap", "INTERVAL '1' DAY", "INTERVAL '90' MINUTE"]),
+    "condition": st.sampled_from(["flag", "flag", "TRUE", "FALSE", "CAST(NULL AS BOOLEAN)"]),
+}
+WORDS = {
+    "arithmetic": st.sampled_from(["+", "-", "*", "/", "%"]),
+    "whole": st.sampled_from(["tiny", "small", "n", "m", "0", "2", "-1"]),
+    "factor": st.sampled_from(["2", "0", "tiny", "n", "price", "0.5"]),
+    "plus": st.sampled_from(["+", "-"]),
+    "times": st.sampled_from(["*", "/"]),
+    "comparison": st.sampled_from(["=", "<>", "<", "<=", ">", ">=", "<=>"]),
+    "sign": st.sampled_from(["ABS", "NEGATIVE"]),
+    "signed": st.sampled_from(["ABS", "NEGATIVE", "FLOOR", "CEIL", "ROUND"]),
+    "changed": st.sampled_from(["UPPER", "LOWER", "TRIM"]),
+    "extreme": st.sampled_from(["GREATEST", "LEAST"]),
+    "part": st.sampled_from(["YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND"]),
+    "number_type": st.sampled_from(
+        ["TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL(5,1)", "DECIMAL(38,6)"]
+    ),
+    "moment_type": st.sampled_from(["DATE", "TIMESTAMP", "TIMESTAMP_NTZ"]),
+    "place": st.integers(-4, 4).map(str),
+    "pattern": st.text("a%_b!\\ñ", max_size=5).map(lambda pattern: pattern.replace("\\", "\\\\")),
+    "escape": st.sampled_from(["!", "%", "ñ"]),
+    "negated": st.sampled_from(["", "NOT "]),
+    "truth": st.sampled_from(["TRUE", "FALSE"]),
+    "number_literal": st.sampled_from(NUMBER_LITERALS),
+    "text_literal": st.sampled_from(TEXT_LITERALS),
+}
+SHAPES = {
+    "number": [
+        *("({number} {arithmetic} {number})",) * 3,
+        "({whole} DIV {whole})",
+        "{signed}({number})",
+        "CAST({number} AS {number_type})",
+        "CAST({condition} AS {number_type})",
+        "CAST({moment} AS {number_type})",
+        "LENGTH({text})",
+        "{part}({moment})",
+    ],
+    "text": [
+        "{changed}({text})",
+        "CONCAT({text}, {text})",
+        "SUBSTRING({text}, {place}, {place})",
+        "SUBSTRING({text}, {place})",
+        "CAST({number} AS STRING)",
+        "CAST({moment} AS STRING)",
+        "CAST({condition} AS STRING)",
+    ],
+    "moment": [
+        "({moment} {plus} {interval})",
+        "({interval} + {moment})",
+        "(day {plus} {number})",
+        "(tiny + day)",
+        "CAST({moment} AS {moment_type})",
+    ],
+    "interval": [
+        "({moment} - {moment})",
+        "({interval} {plus} {interval})",
+        "({interval} {times} {factor})",
+        "({factor} * {interval})",
+        "{sign}({interval})",
+    ],
+    "condition": [
+        *("({number} {comparison} {number})", "({text} {comparison} {text})", "({moment} {comparison} {moment})"),
+        *("({interval} {comparison} {interval})", "({condition} {comparison} {condition})", "(raw {comparison} raw)"),
+        *("({number} IN ({number}, {number}))", "({text} IN ({text}, {text}))", "({moment} IN ({moment}, {moment}))"),
+        *("({text} IN ({text_literal}, {text_literal}))", "({number} IN ({number_literal}, {number_literal}))"),
+        *("({number} BETWEEN {number} AND {number})", "({text} BETWEEN {text} AND {text})"),
+        *("({number} IS {negated}NULL)", "({text} IS {negated}NULL)", "({interval} IS {negated}NULL)", "raw IS NULL"),
+        *("({text} LIKE '{pattern}')", "({text} LIKE '{pattern}' ESCAPE '{escape}')"),
+        *("({condition} AND {condition})",) * 2,
+        *("({condition} OR {condition})",) * 2,
+        "({condition} AND {condition} AND {condition})",
+        "(NOT {condition})",
+        "({condition} IS {negated}{truth})",
+        "CAST({number} AS BOOLEAN)",
+    ],
+}
+OF_ANY_SORT = [
+    "CASE WHEN {condition} THEN {same} WHEN {condition} THEN {same} ELSE {same} END",
+    "CASE WHEN {condition} THEN {same} END",
+    "COALESCE({same}, {same})",
+    "COALESCE({same}, NULL, {same})",
+    "{extreme}({same}, {same}, NULL, {same})",
+]
+BLANK = re.compile(r"{(\w+)}")
 
 
 @st.composite
-def expressions(draw: st.DrawFn, texts_of_them: st.SearchStrategy[str]) -> Expression:
+def texts_of(draw: st.DrawFn, sort: str, depth: int) -> str:
+    """SQL for a value of the sort, nested to the given depth at most; now and then of types that do not fit."""
+    shape = draw(st.sampled_from(SHAPES[sort] * 2 + OF_ANY_SORT)) if depth else "{leaf}"
+
+    def fill(blank: re.Match[str]) -> str:
+        inner = sort if blank[1] == "same" else blank[1]
+        if inner == "leaf":
+            return str(draw(LEAVES[sort]))
+        return str(draw(texts_of(inner, draw(st.integers(0, depth - 1))) if inner in LEAVES else WORDS[inner]))
+
+    return BLANK.sub(fill, shape)
+
+
+class Case:
+    """An expression and rows, shown as text and values."""
+
+    def __init__(self, text: str, expression: Expression, table: pa.Table) -> None:
+        self.text, self.expression, self.table, self.rows = text, expression, table, table.to_pylist()
+
+    def __repr__(self) -> str:
+        return f"{self.text} on {self.rows}"
+
+
+@st.composite
+def cases(draw: st.DrawFn, *sorts: str) -> Case:
+    """An expression of one of the sorts, and rows of the columns that it reads."""
+    text = draw(texts_of(draw(st.sampled_from(sorts)), draw(st.integers(1, 3))))
     try:
-        return Checker(Scope("condition", SCHEMA, (), (), frozenset())).bind(parse(draw(texts_of_them)))
+        expression = Checker(Scope("condition", SCHEMA, (), (), frozenset())).bind(parse(text))
     except ConditionError:
-        assume(False)
-        raise
+        reject()
+    names = dict.fromkeys(node.name for node in walk(expression) if isinstance(node, Column))
+    return Case(text, expression, draw(tables(tuple(names))))
 
 
 # ── the comparison ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def by_rows(expression: Expression, table: pa.Table) -> list[Any] | None:
+MANY = settings(max_examples=max(400, settings().max_examples))
+
+
+def by_rows(case: Case) -> list[Any] | None:
     """The measure: the values row by row, None if a row fails."""
-    compute = compile_expression(expression)
+    compute = compile_expression(case.expression)
     # Python's abs() and - of decimals round to the digits of the context, 28 unless told.
     with localcontext(prec=80):
         try:
-            return [compute(row, ListedTaken({})) for row in table.to_pylist()]
+            return [compute(row, ListedTaken({})) for row in case.rows]
         except EvaluationError:
             return None
 
 
 def same(left: Any, right: Any) -> bool:
     if isinstance(left, float) and isinstance(right, float):
-        return math.isnan(left) and math.isnan(right) or (left == right and math.copysign(1, left) == math.copysign(1, right))
+        return (math.isnan(left) and math.isnan(right)) or (
+            left == right and math.copysign(1, left) == math.copysign(1, right)
+        )
     return left is right if left is None or right is None else type(left) is type(right) and bool(left == right)
 
 
-def check_against_rows(expression: Expression, table: pa.Table) -> None:
-    expected = by_rows(expression, table)
+def check_against_rows(case: Case) -> None:
+    expected = by_rows(case)
     try:
-        computed = evaluate(expression, table)
+        computed = evaluate(case.expression, case.table)
     except NotVectorized:
         event("not vectorized")
         return
@@ -232,30 +264,30 @@ def check_against_rows(expression: Expression, table: pa.Table) -> None:
     assert all(map(same, values, expected)), (values, expected)
 
 
-@settings(max_examples=600)
-@given(expressions(conditions), tables())
-def test_conditions(expression: Expression, table: pa.Table) -> None:
-    check_against_rows(expression, table)
+@MANY
+@given(cases("condition"))
+def test_conditions(case: Case) -> None:
+    check_against_rows(case)
 
 
-@settings(max_examples=600)
-@given(expressions(numbers), tables())
-def test_numbers(expression: Expression, table: pa.Table) -> None:
-    check_against_rows(expression, table)
+@MANY
+@given(cases("number"))
+def test_numbers(case: Case) -> None:
+    check_against_rows(case)
 
 
-@settings(max_examples=300)
-@given(expressions(st.one_of(texts, moments, intervals)), tables())
-def test_texts_and_times(expression: Expression, table: pa.Table) -> None:
-    check_against_rows(expression, table)
+@MANY
+@given(cases("text", "moment", "interval"))
+def test_texts_and_times(case: Case) -> None:
+    check_against_rows(case)
 
 
-@settings(max_examples=300)
-@given(expressions(conditions), tables())
-def test_falling_back_gives_all_values_or_fails(expression: Expression, table: pa.Table) -> None:
-    expected = by_rows(expression, table)
+@MANY
+@given(cases("condition"))
+def test_falling_back_gives_all_values_or_fails(case: Case) -> None:
+    expected = by_rows(case)
     try:
-        computed = evaluate_or_fall_back(expression, table).to_pylist()
+        computed = evaluate_or_fall_back(case.expression, case.table).to_pylist()
     except EvaluationError:
         computed = None
     assert computed == expected

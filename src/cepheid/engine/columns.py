@@ -31,8 +31,8 @@ class Columns(NamedTuple):
     values: npt.NDArray[np.int64]
     known: npt.NDArray[np.uint64]
     forbidden: npt.NDArray[np.uint8]
-    before_ordinal: npt.NDArray[np.int64]
-    before_time: npt.NDArray[np.int64]
+    before: npt.NDArray[np.int64]
+    """For each not at the start, ordinal and time of the last event before this one that satisfies it."""
 
 
 def columns(events: Arranged, tables: Tables) -> Columns:
@@ -43,25 +43,24 @@ def columns(events: Arranged, tables: Tables) -> Columns:
     nots = int(params[l.P_NOT_BEFORE])
     return Columns(
         bits=_bits(events.table, tables, count),
-        time=np.ascontiguousarray(events.time),
-        ordinal=np.zeros(count, np.int64),
+        time=np.require(events.time, np.int64, ["C", "W"]),
+        ordinal=np.arange(count),
         values=values,
         known=known,
         forbidden=np.zeros(count if params[l.P_SKIP] == l.TO_NEXT else 1, np.uint8),
-        before_ordinal=np.full((count if nots else 1, max(1, nots)), l.NONE, np.int64),
-        before_time=np.zeros((count if nots else 1, max(1, nots)), np.int64),
+        before=np.zeros((count if nots else 1, max(1, 2 * nots)), np.int64),
     )
 
 
 def _bits(table: pa.Table, tables: Tables, count: int) -> npt.NDArray[np.uint64]:
-    bits = np.zeros((count, tables.words), np.uint64)
+    bits = np.zeros(count, np.uint64)
     for index, test in enumerate(tables.tests):
-        bit = np.uint64(1 << (index & 63))
+        bit = np.uint64(1 << index)
         if test == TRUE:
-            bits[:, index >> 6] |= bit
+            bits |= bit
         else:
-            holds = pc.fill_null(evaluate_or_fall_back(test, table), False)
-            bits[:, index >> 6] |= np.where(_numpy(holds), bit, np.uint64(0))
+            holds = _numpy(pc.fill_null(evaluate_or_fall_back(test, table), False))
+            bits |= holds.astype(np.uint64) << np.uint64(index)
     return bits
 
 

@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
+from numba.core import cgutils
+from numba.extending import intrinsic
 
 logger = logging.getLogger("cepheid.engine")
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -48,11 +50,38 @@ elif PLACE is None:
 
 def compiled(function: _Function) -> _Function:
     """A function of the kernel."""
+    result: _Function = numba.njit(cache=PLACE is not None, nogil=True, error_model="numpy", _nrt=False)(function)
+    return result
+
+
+def allocating(function: _Function) -> _Function:
+    """A function of the kernel that makes arrays of its own."""
     result: _Function = numba.njit(cache=PLACE is not None, nogil=True, error_model="numpy")(function)
     return result
 
 
 def inlined(function: _Function) -> _Function:
     """A small function of the kernel that becomes part of its callers."""
-    result: _Function = numba.njit(cache=PLACE is not None, nogil=True, forceinline=True, error_model="numpy")(function)
+    result: _Function = numba.njit(cache=PLACE is not None, nogil=True, forceinline=True, error_model="numpy", _nrt=False)(function)
     return result
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def borrowed(context: Any, arrays: Any) -> Any:
+    """A named tuple of arrays whose memory the caller keeps alive.
+
+    numba counts references to an array whenever a function takes it; with dozens of arrays that costs more than what the
+    kernel's functions do. Arrays that own nothing are not counted.
+    """
+
+    def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        [kind] = signature.args
+        result = arguments[0]
+        for index, element in enumerate(kind.types):
+            array = target.make_array(element)(target, builder, builder.extract_value(result, index))
+            array.meminfo = cgutils.get_null_value(array.meminfo.type)
+            array.parent = cgutils.get_null_value(array.parent.type)
+            result = builder.insert_value(result, array._getvalue(), index)
+        return result
+
+    return arrays(arrays), generate

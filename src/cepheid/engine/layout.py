@@ -25,10 +25,9 @@ P_NOT_BEFORE = 10
 P_MAX_RUNS = 11
 P_MAX_MATCHES = 12
 P_REGISTERS = 13
-P_START_BRANCH = 14
-P_ENDINGS = 15
-"""How many endings one position has at most."""
-P_SIZE = 16
+P_BRANCH = 14
+"""How many children one run can have at one event at most, endings included."""
+P_SIZE = 15
 
 # positions (and endings)
 S_CONTINUATIONS = 0
@@ -44,31 +43,27 @@ S_BRANCH = 8
 """How many children one run can have at one event."""
 S_GAP = 9
 """Whether a continuation or rival has a bound since the previous event."""
-S_IS_ENDING = 10
-S_SIMPLE = 11
-"""One continuation without untils, nots or rivals: the short way through `step`."""
-S_INDEX = 12
-"""Register slot of an equality that all predicates of the position ask for, or -1."""
-S_INDEX_COLUMN = 13
-S_SIZE = 14
+S_PROGRAMS = 10
+S_PROGRAMS_END = 11
+"""The predicates looked at here that read variables, in `lists`."""
+S_SIZE = 12
 
-# continuations and rivals
+# continuations and rivals: numbers
 C_VARIABLE = 0
-C_PREDICATE = 1
-C_KIND = 2
-C_TARGET = 3
-C_GAP = 4
-C_OVER = 5
-C_OVER_END = 6
-C_REFUSED = 7
-C_REFUSED_END = 8
-C_NOT_NEXT = 9
-C_NOT_NEXT_END = 10
-C_NOT_FOLLOWED = 11
-C_NOT_FOLLOWED_END = 12
-C_RIVALS = 13
+C_KIND = 1
+C_TARGET = 2
+C_GAP = 3
+C_RIVALS = 4
 """Bits of the position's rivals that bind this continuation."""
-C_SIZE = 14
+C_SIZE = 5
+
+# continuations and rivals: sets of predicates, as bits
+B_TAKES = 0
+B_OVER = 1
+B_REFUSED = 2
+B_NOT_NEXT = 3
+B_NOT_FOLLOWED = 4
+B_SIZE = 5
 
 STRICT, RELAXED, ANY = 0, 1, 2
 NOT_NEXT, NOT_FOLLOWED = 0, 1
@@ -86,7 +81,11 @@ R_NEXT = 0
 R_NODE = 1
 R_POSITION = 2
 R_GENERATION = 3
-R_SIZE = 4
+R_OPEN = 4
+"""Bits of the continuations that are still open; of an ending, 1 as long as it waits."""
+R_RIVALS = 5
+"""Bits of the rivals that may still take an event."""
+R_SIZE = 6
 
 # nodes of the shared buffer: a partial match is a node and what it points back to
 N_EVENT = 0
@@ -109,15 +108,21 @@ T_CHILD = 3
 T_SIBLING = 4
 T_SIZE = 5
 
-# slots: what is kept of a partition beside its lists
+# slots: what is kept of a partition
 K_FRESH = 0
 K_LIVE = 1
 K_FIRST_ALLOWED = 2
-K_ORDINAL = 3
-K_FORBIDDEN_AT = 4
-K_TIMERS = 5
-K_COUNT_TIMERS = 6
-K_SIZE = 7
+K_FORBIDDEN_AT = 3
+K_TIMERS = 4
+K_COUNT_TIMERS = 5
+K_BEFORE = 6
+"""From here on, two numbers for each not at the start: ordinal and time of the last event that satisfied it."""
+
+# lists of a partition: three numbers for each position
+L_HEAD = 0
+L_LENGTH = 1
+L_SWEPT = 2
+L_SIZE = 3
 
 # counters
 Q_FREE_RUN = 0
@@ -127,13 +132,15 @@ Q_FREE_TIMER = 3
 Q_USED_TIMERS = 4
 Q_MATCHES = 5
 Q_TIMEOUTS = 6
-Q_LIVE = 7
-Q_CREATED = 8
-Q_CANDIDATES = 9
-Q_PROBLEM = 10
-"""Where a limit was exceeded or an evaluation failed: the position, predicate or variable."""
-Q_PROBLEM_VALUE = 11
-Q_SIZE = 12
+Q_CREATED = 7
+Q_CANDIDATES = 8
+Q_PROBLEM = 9
+Q_PROBLEM_VALUE = 10
+"""How many matches one event had, where that was too many."""
+Q_SIZE = 11
+
+# what comes behind the last event
+AS_IT_IS, ADVANCE, END = range(3)
 
 # why the kernel stopped
 DONE = 0

@@ -15,10 +15,8 @@ import numpy as np
 from cepheid.engine.compiling import compiled
 from cepheid.engine.layout import (
     DIVISION_BY_ZERO,
-    NONE,
     OVERFLOW,
     Q_PROBLEM,
-    Q_PROBLEM_VALUE,
 )
 
 (
@@ -109,20 +107,24 @@ def compare_doubles(left, right):
 
 
 @compiled
-def evaluate(a, e, w, begin, end, event, run):
+def evaluate(codes, values, values_known, registers, stack, counters, begin, end, event, run):
     """Whether a program leaves true on the stack."""
-    top = execute(a, e, w, begin, end, event, run)
-    return w.stack_known[top] != 0 and w.stack[top] != 0
+    top = execute(codes, values, values_known, registers, stack, counters, begin, end, event, run)
+    return stack[top, 1] != 0 and stack[top, 0] != 0
 
 
 @compiled
-def execute(a, e, w, begin, end, event, run):
-    """Run a program; returns the place of its result on the stack."""
-    stack, known, counters = w.stack, w.stack_known, w.counters
+def execute(codes, values, values_known, registers, machine_stack, counters, begin, end, event, run):
+    """Run a program; returns the place of its result on the stack: a value, and whether it is known.
+
+    The last column of the registers holds a bit for each of them that is known.
+    """
+    stack, known = machine_stack[:, 0], machine_stack[:, 1]
+    registers_known = np.uint64(registers[run, registers.shape[1] - 1])
     top = -1
     at = begin
     while at < end:
-        code, operand = a.code[at, 0], a.code[at, 1]
+        code, operand = codes[at, 0], codes[at, 1]
         at += 1
         if code == CONSTANT:
             top += 1
@@ -134,12 +136,12 @@ def execute(a, e, w, begin, end, event, run):
             known[top] = 0
         elif code == VALUE:
             top += 1
-            stack[top] = e.values[event, operand]
-            known[top] = (e.known[event] >> np.uint64(operand)) & np.uint64(1)
+            stack[top] = values[event, operand]
+            known[top] = np.int64(values_known[event] >> np.uint64(operand) & np.uint64(1))
         elif code == REGISTER:
             top += 1
-            stack[top] = w.registers[run, operand]
-            known[top] = (w.valid[run] >> np.uint64(operand)) & np.uint64(1)
+            stack[top] = registers[run, operand]
+            known[top] = np.int64(registers_known >> np.uint64(operand) & np.uint64(1))
         elif code == NEGATE:
             if known[top] and stack[top] == _SMALLEST_INTEGER:
                 counters[Q_PROBLEM] = OVERFLOW
@@ -157,7 +159,7 @@ def execute(a, e, w, begin, end, event, run):
         elif code == DECIMAL_TO_DOUBLE:
             stack[top] = as_bits(np.float64(stack[top]) / np.float64(operand))
         elif code == CHECK_RANGE:
-            if known[top] and (stack[top] > operand or stack[top] < -operand - a.code[at - 1, 2]):
+            if known[top] and (stack[top] > operand or stack[top] < -operand - codes[at - 1, 2]):
                 counters[Q_PROBLEM] = OVERFLOW
         elif code == NOT:
             stack[top] = 1 - stack[top]
@@ -281,65 +283,68 @@ def both(counters, stack, known, code, operand, top):
 
 
 @compiled
-def update_registers(a, e, w, parent, child, variable, event):
+def update_registers(
+    codes, updates, updates_of, values, values_known, registers, stack, counters, parent, child, variable, event
+):
     """The registers of a run after a variable took an event (rule 11: NULLs are skipped)."""
-    for register in range(w.registers.shape[1]):
-        w.registers[child, register] = w.registers[parent, register]
-    valid = w.valid[parent]
-    for index in range(a.updates_of[variable, 0], a.updates_of[variable, 1]):
-        kind, register, depth, column = a.updates[index, 0], a.updates[index, 1], a.updates[index, 2], a.updates[index, 3]
+    last = registers.shape[1] - 1
+    for register in range(last):
+        registers[child, register] = registers[parent, register]
+    valid = np.uint64(registers[parent, last])
+    for index in range(updates_of[variable, 0], updates_of[variable, 1]):
+        kind, register, depth, column = updates[index, 0], updates[index, 1], updates[index, 2], updates[index, 3]
         bit = np.uint64(1) << np.uint64(register)
         if kind == COUNT_EVENTS:
-            w.registers[child, register] += 1
+            registers[child, register] += 1
             continue
         if column >= 0:
-            is_known = (e.known[event] >> np.uint64(column)) & np.uint64(1) != 0
-            new = e.values[event, column]
+            is_known = (values_known[event] >> np.uint64(column)) & np.uint64(1) != 0
+            new = values[event, column]
         else:
-            top = execute(a, e, w, a.updates[index, 4], a.updates[index, 5], event, parent)
-            is_known = w.stack_known[top] != 0
-            new = w.stack[top]
+            top = execute(
+                codes, values, values_known, registers, stack, counters, updates[index, 4], updates[index, 5], event, parent
+            )
+            is_known = stack[top, 1] != 0
+            new = stack[top, 0]
         if kind == FOLD:
-            w.registers[child, register] = new
+            registers[child, register] = new
             valid = valid | bit if is_known else valid & ~bit
             continue
         if not is_known:
             continue
-        old = w.registers[child, register]
+        old = registers[child, register]
         is_first = not valid & bit
         if kind == COUNT:
-            w.registers[child, register] = old + 1
+            registers[child, register] = old + 1
         elif kind == LAST:
             for place in range(depth - 1, 0, -1):
-                w.registers[child, register + place] = w.registers[child, register + place - 1]
+                registers[child, register + place] = registers[child, register + place - 1]
                 if (valid >> np.uint64(register + place - 1)) & np.uint64(1):
                     valid |= np.uint64(1) << np.uint64(register + place)
-            w.registers[child, register] = new
+            registers[child, register] = new
         elif kind == FIRST:
             for place in range(depth):
                 following = np.uint64(1) << np.uint64(register + place)
                 if not valid & following:
-                    w.registers[child, register + place] = new
+                    registers[child, register + place] = new
                     valid |= following
                     break
             continue
         elif is_first:
-            w.registers[child, register] = new
+            registers[child, register] = new
         elif kind == SUM:
-            w.registers[child, register] = add_checked(w.counters, old, new)
+            registers[child, register] = add_checked(counters, old, new)
         elif kind == SUM_DOUBLE:
-            w.registers[child, register] = as_bits(as_double(old) + as_double(new))
+            registers[child, register] = as_bits(as_double(old) + as_double(new))
         elif kind == SMALLEST:
-            w.registers[child, register] = min(old, new)
+            registers[child, register] = min(old, new)
         elif kind == LARGEST:
-            w.registers[child, register] = max(old, new)
+            registers[child, register] = max(old, new)
         elif kind == SMALLEST_DOUBLE:
             if compare_doubles(as_double(new), as_double(old)) < 0:
-                w.registers[child, register] = new
+                registers[child, register] = new
         elif kind == LARGEST_DOUBLE:
             if compare_doubles(as_double(new), as_double(old)) > 0:
-                w.registers[child, register] = new
+                registers[child, register] = new
         valid |= bit
-    w.valid[child] = valid
-    if w.counters[Q_PROBLEM] != NONE and w.counters[Q_PROBLEM_VALUE] == NONE:
-        w.counters[Q_PROBLEM_VALUE] = variable
+    registers[child, last] = np.int64(valid)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cepheid.engine import kernel
+from cepheid.engine import buffer, kernel
 from cepheid.engine import layout as l
 from cepheid.engine.arrange import Integers
 from cepheid.engine.assemble import Assignments
@@ -17,11 +17,19 @@ from cepheid.engine.pool import Pool, grown, new_pool
 from cepheid.engine.problems import raise_problem
 from cepheid.engine.tables import Tables
 
+FEWEST, MOST = 256, 1 << 16
+"""Runs and nodes that there is room for at first."""
 
-def match_partitions(tables: Tables, columns: Columns, bounds: Integers) -> tuple[Assignments, Assignments]:
-    """All matches and timeouts of whole partitions; `bounds` says where each begins, and where the last ends."""
-    pool = new_pool(tables)
-    progress = np.array([0, 0], np.int64)
+
+def match_partitions(
+    tables: Tables, columns: Columns, bounds: Integers, finish: int = l.END, moment: int = 0
+) -> tuple[Assignments, Assignments]:
+    """All matches and timeouts of whole partitions; `bounds` says where each begins, and where the last ends.
+
+    `finish`: whether the input ends behind the last event, time only moves on to a `moment`, or nothing happens.
+    """
+    pool = new_pool(tables, capacity=min(max(FEWEST, len(columns.time) // 4), MOST))
+    progress = np.array([0, 0, finish, moment], np.int64)
     found = _Decided(), _Decided()
     stopped_at = (-1, -1)
     while True:
@@ -36,7 +44,7 @@ def match_partitions(tables: Tables, columns: Columns, bounds: Integers) -> tupl
             return found[0].assignments(), found[1].assignments()
         if status != l.GROW:
             raise_problem(status, tables, pool, int(progress[0]), int(progress[1]))
-        kernel.collect(pool)
+        buffer.collect(pool.lists, pool.slots, pool.runs, pool.nodes, pool.counters)
         here = (int(progress[0]), int(progress[1]))
         half = len(pool.nodes) // 2
         if here == stopped_at or pool.counters[l.Q_USED_NODES] > half or pool.counters[l.Q_USED_RUNS] > half:
@@ -57,7 +65,7 @@ class _Decided:
             return
         lengths = pool.nodes[table[:count, 0], l.N_DEPTH].astype(np.int64)
         match = np.repeat(np.arange(self.count, self.count + count), lengths)
-        variable, row = kernel.extract(pool.nodes, table[:count, 0], np.cumsum(lengths))
+        variable, row = buffer.extract(pool.nodes, np.ascontiguousarray(table[:count, 0]), np.cumsum(lengths))
         self.parts.append((match, variable, row))
         self.moments.append(table[:count, 1].copy())
         self.count += count

@@ -17,18 +17,13 @@ class Pool(NamedTuple):
     """The arrays, in the form that the kernel takes."""
 
     runs: Any
-    alive: Any
     registers: Any
-    valid: Any
     nodes: Any
     timers: Any
-    heads: Any
-    lengths: Any
-    swept: Any
+    lists: Any
     slots: Any
-    before: Any
     created: Any
-    node_of_created: Any
+    spare: Any
     candidates: Any
     due: Any
     window_ended: Any
@@ -36,57 +31,50 @@ class Pool(NamedTuple):
     timeouts: Any
     counters: Any
     stack: Any
-    stack_known: Any
 
 
 def new_pool(tables: Tables, slots: int = 1, capacity: int = 256) -> Pool:
     """Empty working memory for so many partitions at a time."""
     params = tables.arrays.params
     positions = len(tables.arrays.positions)
-    registers = max(1, len(tables.initial))
     timed = capacity if params[l.P_TIMED] else 1
+    lists = np.zeros((slots, l.L_SIZE * positions), np.int64)
+    lists[:, l.L_HEAD :: l.L_SIZE] = l.NONE
     pool = Pool(
         runs=np.zeros((capacity, l.R_SIZE), np.int32),
-        alive=np.zeros(capacity, np.uint64),
-        registers=np.zeros((capacity if tables.initial else 1, registers), np.int64),
-        valid=np.zeros(capacity if tables.initial else 1, np.uint64),
+        registers=np.zeros((capacity if tables.initial else 1, len(tables.initial) + 1), np.int64),
         nodes=np.zeros((capacity, l.N_SIZE), np.int32),
         timers=np.zeros((4 * timed, l.T_SIZE), np.int64),
-        heads=np.full((slots, positions), l.NONE, np.int32),
-        lengths=np.zeros((slots, positions), np.int64),
-        swept=np.zeros((slots, positions), np.int64),
-        slots=np.zeros((slots, l.K_SIZE), np.int64),
-        before=np.full((slots, max(1, 2 * int(params[l.P_NOT_BEFORE]))), l.NONE, np.int64),
-        created=np.zeros((capacity, 4), np.int32),
-        node_of_created=np.zeros(capacity, np.int32),
+        lists=lists,
+        slots=np.zeros((slots, l.K_BEFORE + 2 * int(params[l.P_NOT_BEFORE])), np.int64),
+        created=np.zeros((capacity, 5), np.int32),
+        spare=np.zeros((2 * capacity, 4), np.int32),
         candidates=np.zeros(2 * capacity, np.int32),
         due=np.zeros(4 * timed, np.int32),
         window_ended=np.zeros(4 * timed, np.int8),
         matches=np.zeros((2 * capacity, 3), np.int64),
         timeouts=np.zeros((2 * timed, 3), np.int64),
         counters=np.zeros(l.Q_SIZE, np.int64),
-        stack=np.zeros(64, np.int64),
-        stack_known=np.zeros(64, np.int64),
+        stack=np.zeros((64, 2), np.int64),
     )
     pool.counters[[l.Q_FREE_RUN, l.Q_FREE_TIMER, l.Q_PROBLEM, l.Q_PROBLEM_VALUE]] = l.NONE
     pool.counters[l.Q_USED_RUNS] = 1  # run 0 holds the registers of a run that has taken nothing
     if tables.initial:
-        pool.registers[0] = tables.initial
-        pool.valid[0] = tables.known_at_first
+        pool.registers[0, :-1] = tables.initial
+        pool.registers[0, -1] = np.uint64(tables.known_at_first).astype(np.int64)
     pool.slots[:, [l.K_FRESH, l.K_TIMERS, l.K_COUNT_TIMERS]] = l.NONE
     pool.slots[:, l.K_FORBIDDEN_AT] = -l.NEVER
+    pool.slots[:, l.K_BEFORE :] = l.NONE
     return pool
 
 
 GROWING = (
     "runs",
-    "alive",
     "registers",
-    "valid",
     "nodes",
     "timers",
     "created",
-    "node_of_created",
+    "spare",
     "candidates",
     "due",
     "window_ended",
@@ -100,6 +88,6 @@ def grown(pool: Pool) -> Pool:
     larger = {}
     for name in GROWING:
         array = getattr(pool, name)
-        if len(array) > 1:
+        if len(array) > 4:
             larger[name] = np.concatenate((array, np.zeros_like(array)))
     return pool._replace(**larger)

@@ -18,7 +18,7 @@ def raise_problem(status: int, tables: Tables, pool: Pool, partition: int, event
     where = f"partition {partition}, event {event}"
     params = tables.arrays.params
     if status == l.TOO_MANY_RUNS:
-        position = int(pool.lengths[0].argmax())
+        position = int(pool.lists[0, l.L_LENGTH :: l.L_SIZE].argmax())
         raise LimitError(
             f"{where}: {int(pool.slots[0, l.K_LIVE])} partial matches wait, most of them at position {position}; "
             f"max_runs is {int(params[l.P_MAX_RUNS])}.\n"

@@ -5,6 +5,7 @@ In: an automaton. Out: `Tables`, or `NotCompiled` with the reason why the patter
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import ceil
 from typing import Any, NamedTuple
@@ -12,13 +13,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from cepheid.automaton.model import Automaton, Continuation, Position, Take
+from cepheid.automaton.model import Automaton, Position, Take
 from cepheid.conditions.expression import Expression
 from cepheid.engine import layout as l
 from cepheid.engine.programs import Compiler, NotCompiled
 from cepheid.syntax.tree import Contiguity, EventCount, NotLink, SkipKind, Span
 
 MAXIMUM_CONTINUATIONS = 31
+MAXIMUM_PREDICATES = 64
 _KINDS = {Contiguity.STRICT: l.STRICT, Contiguity.RELAXED: l.RELAXED, Contiguity.NON_DETERMINISTIC: l.ANY}
 _SKIPS = {
     SkipKind.NO_SKIP: l.NO_SKIP,
@@ -35,8 +37,10 @@ class Arrays(NamedTuple):
 
     params: npt.NDArray[np.int64]
     positions: npt.NDArray[np.int64]
-    continuations: npt.NDArray[np.int64]
+    ways: npt.NDArray[np.int64]
+    sets: npt.NDArray[np.uint64]
     rivals: npt.NDArray[np.int64]
+    rival_sets: npt.NDArray[np.uint64]
     guards: npt.NDArray[np.int64]
     lists: npt.NDArray[np.int64]
     programs: npt.NDArray[np.int64]
@@ -58,8 +62,6 @@ class Tables:
     """Expressions over the event whose values the kernel reads."""
     initial: tuple[int, ...]
     known_at_first: int
-    words: int
-    """64-bit words of the mask."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,14 +85,17 @@ class _Tabulation:
         self.options = options
         self.compiler = Compiler(automaton.registers)
         self.lists: list[int] = []
-        self.continuations: list[list[int]] = []
+        self.ways: list[list[int]] = []
+        self.sets: list[list[int]] = []
         self.rivals: list[list[int]] = []
+        self.rival_sets: list[list[int]] = []
         self.guards: list[list[int]] = []
         self.endings: dict[Any, int] = {}
-        self.words = max(1, -(-len(automaton.predicates) // 64))
 
     def tables(self) -> Tables:
         automaton = self.automaton
+        if len(automaton.predicates) > MAXIMUM_PREDICATES:
+            raise NotCompiled(f"more than {MAXIMUM_PREDICATES} different conditions")
         if any(predicate.calls_python for predicate in automaton.predicates):
             raise NotCompiled("a Python callable")
         if any(automaton.predicates[index].reads_variables for index in automaton.not_before):
@@ -106,18 +111,20 @@ class _Tabulation:
         interest = [self.interest(position) for position in automaton.positions]
         for ending in self.endings:
             rows.append(self.ending(ending))
-            interest.append(self.bits(guard.predicate for guard in ending.nots))
+            interest.append(_bits(guard.predicate for guard in ending.nots))
         code = self.compiler.programs
         arrays = Arrays(
             params=self.params(),
             positions=_matrix(rows, l.S_SIZE),
-            continuations=_matrix(self.continuations, l.C_SIZE),
+            ways=_matrix(self.ways, l.C_SIZE),
+            sets=_matrix(self.sets, l.B_SIZE, np.uint64),
             rivals=_matrix(self.rivals, l.C_SIZE),
+            rival_sets=_matrix(self.rival_sets, l.B_SIZE, np.uint64),
             guards=_matrix(self.guards, l.G_SIZE),
             lists=np.array(self.lists or [0], np.int64),
             programs=programs,
             code=_matrix([list(row) for row in code.code], 3),
-            interest=np.array(interest, np.uint64).reshape(len(rows), self.words),
+            interest=np.array(interest, np.uint64),
             updates=_matrix([list(row) for rows_of in self.updates() for row in rows_of], 6),
             updates_of=self.updates_of(),
             not_before=np.array(automaton.not_before or [0], np.int64),
@@ -128,7 +135,6 @@ class _Tabulation:
             tuple(code.columns),
             tuple(code.initial),
             code.known_at_first,
-            self.words,
         )
 
     def params(self) -> npt.NDArray[np.int64]:
@@ -150,8 +156,8 @@ class _Tabulation:
         params[l.P_MAX_RUNS] = options.max_runs
         params[l.P_MAX_MATCHES] = options.max_matches_per_event
         params[l.P_REGISTERS] = len(self.compiler.programs.initial)
-        params[l.P_START_BRANCH] = len(automaton.positions[0].continuations)
-        params[l.P_ENDINGS] = max(len(position.endings) for position in automaton.positions)
+        branches = [len(position.continuations) for position in automaton.positions]
+        params[l.P_BRANCH] = max(branches) * (1 + max(len(position.endings) for position in automaton.positions))
         return params
 
     def dominance(self) -> int:
@@ -178,11 +184,20 @@ class _Tabulation:
         if len(position.continuations) > MAXIMUM_CONTINUATIONS or len(position.rivals) > MAXIMUM_CONTINUATIONS:
             raise NotCompiled(f"more than {MAXIMUM_CONTINUATIONS} ways to go on from one place")
         row = [0] * l.S_SIZE
-        row[l.S_CONTINUATIONS] = len(self.continuations)
-        self.continuations += [self.continuation(continuation) for continuation in position.continuations]
-        row[l.S_CONTINUATIONS_END] = len(self.continuations)
+        row[l.S_CONTINUATIONS] = len(self.ways)
+        for continuation in position.continuations:
+            way, sets = self.take(continuation.take)
+            way[l.C_RIVALS] = sum(1 << index for index in continuation.greedy)
+            sets[l.B_NOT_NEXT] = _bits(continuation.not_next)
+            sets[l.B_NOT_FOLLOWED] = _bits(continuation.not_followed_by)
+            self.ways.append(way)
+            self.sets.append(sets)
+        row[l.S_CONTINUATIONS_END] = len(self.ways)
         row[l.S_RIVALS] = len(self.rivals)
-        self.rivals += [self.take(rival) for rival in position.rivals]
+        for rival in position.rivals:
+            way, sets = self.take(rival)
+            self.rivals.append(way)
+            self.rival_sets.append(sets)
         row[l.S_RIVALS_END] = len(self.rivals)
         row[l.S_ACCEPTS] = position.accepts
         row[l.S_ENDINGS], row[l.S_ENDINGS_END] = self.listed(self.endings[ending] for ending in position.endings)
@@ -192,7 +207,15 @@ class _Tabulation:
         )
         row[l.S_BRANCH] = len(position.continuations)
         row[l.S_GAP] = any(take.gap is not None for take in takes)
+        asked = {index for take in takes for index in (take.predicate, *take.over, *take.refused)}
+        for continuation in position.continuations:
+            asked |= {*continuation.not_next, *continuation.not_followed_by}
+        row[l.S_PROGRAMS], row[l.S_PROGRAMS_END] = self.programs(asked)
         return row
+
+    def programs(self, predicates: Any) -> tuple[int, int]:
+        """List those of the predicates that read variables."""
+        return self.listed(sorted(index for index in predicates if self.automaton.predicates[index].reads_variables))
 
     def ending(self, ending: Any) -> list[int]:
         row = [0] * l.S_SIZE
@@ -202,43 +225,31 @@ class _Tabulation:
             self.guards.append([kind, guard.predicate, _length(guard.window)])
         row[l.S_CONTINUATIONS_END] = len(self.guards)
         row[l.S_FRESH] = any(guard.link is NotLink.NOT_NEXT for guard in ending.nots)
-        row[l.S_IS_ENDING] = 1
+        row[l.S_PROGRAMS], row[l.S_PROGRAMS_END] = self.programs({guard.predicate for guard in ending.nots})
         return row
 
-    def continuation(self, continuation: Continuation) -> list[int]:
-        row = self.take(continuation.take)
-        row[l.C_NOT_NEXT], row[l.C_NOT_NEXT_END] = self.listed(continuation.not_next)
-        row[l.C_NOT_FOLLOWED], row[l.C_NOT_FOLLOWED_END] = self.listed(continuation.not_followed_by)
-        row[l.C_RIVALS] = sum(1 << index for index in continuation.greedy)
-        return row
-
-    def take(self, take: Take) -> list[int]:
-        row = [0] * l.C_SIZE
-        row[l.C_VARIABLE], row[l.C_PREDICATE] = take.variable, take.predicate
-        row[l.C_KIND], row[l.C_TARGET], row[l.C_GAP] = _KINDS[take.contiguity], take.target, _length(take.gap)
-        row[l.C_OVER], row[l.C_OVER_END] = self.listed(take.over)
-        row[l.C_REFUSED], row[l.C_REFUSED_END] = self.listed(take.refused)
-        return row
+    def take(self, take: Take) -> tuple[list[int], list[int]]:
+        way, sets = [0] * l.C_SIZE, [0] * l.B_SIZE
+        way[l.C_VARIABLE], way[l.C_TARGET], way[l.C_GAP] = take.variable, take.target, _length(take.gap)
+        way[l.C_KIND] = _KINDS[take.contiguity]
+        sets[l.B_TAKES] = _bits([take.predicate])
+        sets[l.B_OVER] = _bits(take.over)
+        sets[l.B_REFUSED] = _bits(take.refused)
+        return way, sets
 
     def listed(self, entries: Any) -> tuple[int, int]:
         begin = len(self.lists)
         self.lists += entries
         return begin, len(self.lists)
 
-    def interest(self, position: Position) -> list[int]:
+    def interest(self, position: Position) -> int:
         """The predicates whose truth changes anything for a run that waits here."""
         predicates: set[int] = set()
         for continuation in position.continuations:
             predicates |= {continuation.take.predicate, *continuation.take.over, *continuation.not_followed_by}
         for rival in position.rivals:
             predicates |= {rival.predicate, *rival.over}
-        return self.bits(predicates)
-
-    def bits(self, predicates: Any) -> list[int]:
-        words = [0] * self.words
-        for predicate in predicates:
-            words[predicate >> 6] |= 1 << (predicate & 63)
-        return words
+        return _bits(predicates)
 
     def updates(self) -> list[list[tuple[int, int, int, int, int, int]]]:
         return [self.compiler.programs.updates.get(name, []) for name in self.automaton.variables]
@@ -257,5 +268,9 @@ def _length(length: int | float | None) -> int:
     return l.NEVER if length is None else min(ceil(length), l.NEVER)
 
 
-def _matrix(rows: list[list[int]], width: int) -> npt.NDArray[np.int64]:
-    return np.array(rows, np.int64).reshape(len(rows), width) if rows else np.zeros((1, width), np.int64)
+def _bits(predicates: Iterable[int]) -> int:
+    return sum(1 << predicate for predicate in set(predicates))
+
+
+def _matrix(rows: list[list[int]], width: int, kind: type[np.generic] = np.int64) -> npt.NDArray[Any]:
+    return np.array(rows, kind).reshape(len(rows), width) if rows else np.zeros((1, width), kind)

@@ -96,11 +96,12 @@ def _batches(expression: Expression, table: pa.Table) -> Iterator[Rows]:
 def _evaluated(expression: Expression, rows: Rows) -> Any:
     try:
         return filled(value_of(expression, rows), rows.length).cast(arrow_type(expression.type))
-    except EvaluationError as error:
-        _row_by_row(expression, rows)
-        raise NotVectorized(str(error)) from error
     except pa.ArrowException as error:
         raise NotVectorized(f"`{expression}` on these values: {error}") from error
+    except EvaluationError as error:
+        problem = str(error)
+    _row_by_row(expression, rows)
+    raise NotVectorized(f"`{expression}` on these values: {problem}")
 
 
 def _row_by_row(expression: Expression, rows: Rows) -> list[Any]:

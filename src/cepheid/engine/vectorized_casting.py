@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -22,7 +23,7 @@ _DAY = 86_400_000_000
 _SECOND = 1_000_000
 _EXACT_WHOLE = 1 << 53
 _EXACT_TENS = 22
-"""Doubles hold whole numbers up to 2^53 and powers of ten up to 10^22 exactly, so their quotient is rounded once."""
+"""The powers of ten up to this one are doubles, too."""
 
 
 def can_fail(source: DataType, target: DataType) -> bool:
@@ -62,9 +63,10 @@ def _from_boolean(values: Any, source: DataType, target: DataType) -> Any:
 def _from_integral(values: Any, source: DataType, target: DataType) -> Any:
     if target.is_integral:
         return _fitting(values, arrow_type(target))
+    if target.kind is Kind.FLOAT and not _is_exact(as_numpy(values, len(values), 0)):
+        raise NotVectorized(f"a cast from {source} of more than 15 digits to {target}")
     if target.is_fractional:
-        # To 64 bits first, also on the way to 32: that is how the evaluator by rows rounds.
-        return values.cast(pa.float64(), safe=False).cast(arrow_type(target), safe=False)
+        return values.cast(arrow_type(target), safe=False)
     if target.kind is Kind.DECIMAL:
         digits = _DIGITS[source.kind] + target.scale
         if digits > MAX_PRECISION:
@@ -73,6 +75,11 @@ def _from_integral(values: Any, source: DataType, target: DataType) -> Any:
     if target.kind is Kind.BOOLEAN:
         return pc.not_equal(values, pa.scalar(0, values.type))
     return values.cast(pa.string()) if target.kind is Kind.STRING else None
+
+
+def _is_exact(whole: npt.NDArray[np.integer[Any]]) -> bool:
+    """Whether doubles hold all of these numbers, so that what is computed from them is rounded once."""
+    return bool(np.all((whole <= _EXACT_WHOLE) & (whole >= -_EXACT_WHOLE)))
 
 
 def _fitting(values: Any, wanted: Any) -> Any:
@@ -110,7 +117,7 @@ def _from_decimal(values: Any, source: DataType, target: DataType) -> Any:
     if not target.is_fractional:
         return None
     digits = unscaled(values, length)
-    if source.scale > _EXACT_TENS or np.any((digits > _EXACT_WHOLE) | (digits < -_EXACT_WHOLE)):
+    if source.scale > _EXACT_TENS or not _is_exact(digits):
         raise NotVectorized(f"a cast from {source} of more than 15 digits to {target}")
     number = digits.astype(np.float64) / float(10**source.scale)
     return with_nulls_of(number, length, values).cast(arrow_type(target), safe=False)

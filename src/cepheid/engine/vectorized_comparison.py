@@ -27,11 +27,11 @@ _PLAIN: dict[Operator, Callable[[Value, Value], Any]] = {
 
 def compared(operator: Operator, left: Value, right: Value) -> Any:
     """What the comparison gives, row by row."""
+    if operator is Operator.NULL_SAFE_EQUAL:
+        return _null_safe_equal(left, right)
     if pa.types.is_null(left.type) or pa.types.is_null(right.type):
         length = len(right) if is_constant(left) else len(left)
         return pa.nulls(length, pa.bool_())
-    if operator is Operator.NULL_SAFE_EQUAL:
-        return _null_safe_equal(left, right)
     if not (pa.types.is_floating(left.type) or pa.types.is_floating(right.type)):
         return _PLAIN[operator](left, right)
     return _FRACTIONAL[operator](left, right)

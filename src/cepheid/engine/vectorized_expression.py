@@ -225,7 +225,7 @@ def _case(expression: Operation, rows: Rows) -> Any:
         chosen.append((pa.array(taken), widened(_where(value, rows, taken), expression.type)))
         open_rows &= ~taken
     result = filled(widened(_where(otherwise, rows, open_rows), expression.type), rows.length)
-    for taken_rows, value in reversed(chosen):
+    for taken_rows, value in chosen:
         result = pc.if_else(taken_rows, value, result)
     return result
 
