@@ -10,6 +10,7 @@ from cepheid.errors import (
     ConditionError,
     EvaluationError,
     InputError,
+    LimitError,
     MalformedPatternError,
     SkipError,
 )
@@ -23,6 +24,7 @@ __all__ = [
     "ConditionError",
     "EvaluationError",
     "InputError",
+    "LimitError",
     "MalformedPatternError",
     "Pattern",
     "SkipError",

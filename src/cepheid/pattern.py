@@ -34,7 +34,13 @@ class Pattern(PatternBuilder):
     __slots__ = ()
 
     def match_events(
-        self, rows: object, *, partition_by: str | Iterable[str] = (), order_by: str | Iterable[str] = ()
+        self,
+        rows: object,
+        *,
+        partition_by: str | Iterable[str] = (),
+        order_by: str | Iterable[str] = (),
+        max_runs: int = 10_000_000,
+        max_matches_per_event: int = 1_000_000,
     ) -> Found:
         """Find the pattern in rows in memory: dicts, a pandas DataFrame or an Arrow table.
 
@@ -50,9 +56,11 @@ class Pattern(PatternBuilder):
         [(5, 12)]
         """
         from cepheid.engine.in_memory import match_rows
+        from cepheid.engine.tables import Options
 
         self.check()
-        return match_rows(self.tree, rows, _names(partition_by), _names(order_by))
+        options = Options(timeouts=True, max_runs=max_runs, max_matches_per_event=max_matches_per_event)
+        return match_rows(self.tree, rows, _names(partition_by), _names(order_by), options)
 
     def check(self) -> Self:
         """Refuse the pattern with a `MalformedPatternError` if it is malformed; every use of a pattern does this

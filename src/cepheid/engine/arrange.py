@@ -43,6 +43,12 @@ class Arranged:
         changes = np.flatnonzero(np.diff(self.partition)) + 1
         return np.concatenate(([0], changes, [len(self.partition)])).astype(np.int64)
 
+    def where(self, partition: int, row: int) -> str:
+        """How an error calls a partition and an event of it."""
+        row = min(row, self.table.num_rows - 1)
+        named = [f"{name} = {self.table[name][row].as_py()!r}" for name in (*self.partition_by, *self.order_by[:1])]
+        return "the event at " + ", ".join(named) if named else f"row {row}"
+
 
 def arrange(table: pa.Table, partition_by: tuple[str, ...], order_by: tuple[str, ...]) -> Arranged:
     """Sort a table for matching. Rows that the order columns do not tell apart keep the order they came in."""

@@ -13,13 +13,16 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cepheid.conditions import Predicate, compile_predicate
 from cepheid.conditions.expression import TRUE, Expression
+from cepheid.conditions.registers import NOTHING_TAKEN
 from cepheid.conditions.types import DataType, Kind
 from cepheid.engine import layout as l
 from cepheid.engine.arrange import Arranged
 from cepheid.engine.programs import NotCompiled
 from cepheid.engine.tables import Tables
 from cepheid.engine.vectorized import evaluate_or_fall_back
+from cepheid.errors import EvaluationError
 
 
 class Columns(NamedTuple):
@@ -54,14 +57,24 @@ def columns(events: Arranged, tables: Tables) -> Columns:
 
 def _bits(table: pa.Table, tables: Tables, count: int) -> npt.NDArray[np.uint64]:
     bits = np.zeros(count, np.uint64)
-    for index, test in enumerate(tables.tests):
-        bit = np.uint64(1 << index)
-        if test == TRUE:
-            bits |= bit
+    for index, predicate in enumerate(tables.automaton.predicates):
+        if predicate.own_event == TRUE:
+            bits |= np.uint64(1 << index)
         else:
-            holds = _numpy(pc.fill_null(evaluate_or_fall_back(test, table), False))
+            holds = _numpy(pc.fill_null(_tested(predicate, table), False))
             bits |= holds.astype(np.uint64) << np.uint64(index)
     return bits
+
+
+def _tested(predicate: Predicate, table: pa.Table) -> pa.Array:
+    """Where the own-event part of a predicate holds. If that fails, the row at fault is found one by one."""
+    try:
+        return evaluate_or_fall_back(predicate.own_event, table)
+    except EvaluationError:
+        test = compile_predicate(Predicate(predicate.own_event, predicate.place))
+        for row in table.to_pylist():
+            test(row, NOTHING_TAKEN)
+        raise
 
 
 def _values(

@@ -1,12 +1,14 @@
 """How the kernel's functions are compiled: once for all patterns, and kept on disk where that is possible.
 
-numba refuses to import a cached function where it finds no place to write. So a place is looked for first:
-`CEPHEID_CACHE`, else numba's own choice beside the package, else the user's cache directory; where none can be
-written, the kernel is compiled anew in each process, and the log says so.
+numba refuses to import a cached function where it finds no place to write, and does not notice when a function that another
+one calls has changed. So a place is looked for first: `CEPHEID_CACHE`, else beside the package, else the user's cache
+directory; in it, a directory named by the sources of the kernel. Where none can be written, the kernel is compiled anew
+in each process, and the log says so.
 """
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import os
 from collections.abc import Callable
@@ -21,12 +23,20 @@ logger = logging.getLogger("cepheid.engine")
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
-def _place() -> str | None:
-    """Where compiled code is kept: "" for numba's own choice, None for nowhere."""
-    named = os.environ.get("CEPHEID_CACHE") or os.environ.get("NUMBA_CACHE_DIR")
-    beside = Path(__file__).parent / "__pycache__"
-    candidates = [Path(named)] if named else [beside, Path.home() / ".cache" / "cepheid"]
-    for place in candidates:
+def _sources() -> str:
+    """A name for the sources of this package, which compiled code belongs to."""
+    digest = hashlib.sha256(numba.__version__.encode())
+    for source in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(source.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _place() -> Path | None:
+    """Where compiled code is kept, None if it cannot be."""
+    named = os.environ.get("CEPHEID_CACHE")
+    candidates = [Path(named)] if named else [Path(__file__).parent / "__pycache__", Path.home() / ".cache" / "cepheid"]
+    for candidate in candidates:
+        place = candidate / f"kernel-{_sources()}"
         try:
             place.mkdir(parents=True, exist_ok=True)
             probe = place / f".probe-{os.getpid()}"
@@ -34,36 +44,42 @@ def _place() -> str | None:
             probe.unlink()
         except (OSError, RuntimeError):
             continue
-        return "" if place == beside else str(place)
+        return place
     return None
 
 
 PLACE = _place()
-if PLACE:
-    numba.config.CACHE_DIR = PLACE
-elif PLACE is None:
+if PLACE is None:
     logger.warning(
-        "no directory for compiled code can be written: the engine is compiled in each process (some seconds). "
-        "Name a writable one with CEPHEID_CACHE."
+        "no directory for compiled code can be written: the engine is compiled in each process, which takes half a "
+        "minute. Name a writable one with CEPHEID_CACHE."
     )
 
 
+def _decorated(function: _Function, **options: Any) -> _Function:
+    """numba's decorator, told where to keep what it compiles."""
+    before = numba.config.CACHE_DIR  # type: ignore[attr-defined]
+    numba.config.CACHE_DIR = "" if PLACE is None else str(PLACE)  # type: ignore[attr-defined]
+    try:
+        result: Any = numba.njit(cache=PLACE is not None, nogil=True, error_model="numpy", **options)(function)
+    finally:
+        numba.config.CACHE_DIR = before  # type: ignore[attr-defined]
+    return result  # type: ignore[no-any-return]
+
+
 def compiled(function: _Function) -> _Function:
-    """A function of the kernel."""
-    result: _Function = numba.njit(cache=PLACE is not None, nogil=True, error_model="numpy", _nrt=False)(function)
-    return result
-
-
-def allocating(function: _Function) -> _Function:
-    """A function of the kernel that makes arrays of its own."""
-    result: _Function = numba.njit(cache=PLACE is not None, nogil=True, error_model="numpy")(function)
-    return result
+    """A function of the kernel. It makes no arrays, so references need not be counted (see `borrowed`)."""
+    return _decorated(function, _nrt=False)
 
 
 def inlined(function: _Function) -> _Function:
-    """A small function of the kernel that becomes part of its callers."""
-    result: _Function = numba.njit(cache=PLACE is not None, nogil=True, forceinline=True, error_model="numpy", _nrt=False)(function)
-    return result
+    """A small function of the kernel, or one with a single caller, that becomes part of its callers."""
+    return _decorated(function, _nrt=False, forceinline=True)
+
+
+def allocating(function: _Function) -> _Function:
+    """A function beside the kernel that makes arrays of its own."""
+    return _decorated(function)
 
 
 @intrinsic  # type: ignore[untyped-decorator]

@@ -6,8 +6,10 @@ tests and notebooks.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,11 +20,19 @@ from cepheid.automaton.model import Automaton
 from cepheid.conditions import Schema, bind
 from cepheid.engine.arrange import Arranged, arrange
 from cepheid.engine.assemble import Assignments, assemble
+from cepheid.engine.columns import columns
+from cepheid.engine.matcher import match_partitions
+from cepheid.engine.programs import NotCompiled
+from cepheid.engine.tables import Options, tabulate
 from cepheid.errors import InputError, MalformedPatternError
 from cepheid.reference.online import OnlineEvaluator
 from cepheid.reference.outcome import Match, Timeout
 from cepheid.syntax.tree import PatternTree, SpanUnit
 from cepheid.syntax.windows import lengths
+
+logger = logging.getLogger("cepheid.engine")
+_TOLD: set[str] = set()
+"""Reasons for the slow way that the log has named already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +56,9 @@ class Found:
         return f"Found({self.matches_table.num_rows} matches, {self.timeouts_table.num_rows} timeouts)"
 
 
-def match_rows(tree: PatternTree, rows: object, partition_by: tuple[str, ...], order_by: tuple[str, ...]) -> Found:
+def match_rows(
+    tree: PatternTree, rows: object, partition_by: tuple[str, ...], order_by: tuple[str, ...], options: Options
+) -> Found:
     """Run a pattern over all rows; the end of the rows is the end of the input (rule 10)."""
     table = to_table(rows)
     if not table.column_names:  # an empty list says nothing of its columns
@@ -54,7 +66,7 @@ def match_rows(tree: PatternTree, rows: object, partition_by: tuple[str, ...], o
     events = arrange(table, partition_by, order_by)
     check_units(tree, events)
     automaton = build(tree, bind(tree, Schema.from_arrow(table.schema)))
-    matches, timeouts = _run_reference(automaton, events)
+    matches, timeouts = _run(automaton, events, options)
     variables, looping = automaton.variables, automaton.looping
     return Found(
         assemble(events, matches, variables, looping, with_moment=False),
@@ -72,7 +84,8 @@ def to_table(rows: object) -> pa.Table:
         return pa.Table.from_pandas(rows, preserve_index=False)
     if isinstance(rows, Mapping | str | bytes) or not isinstance(rows, Iterable):
         raise InputError(
-            f"rows are a {type(rows).__name__}.\n  Give a list of dicts, a pandas DataFrame or an Arrow table; Spark DataFrames go to match()."
+            f"rows are a {type(rows).__name__}.\n"
+            "  Give a list of dicts, a pandas DataFrame or an Arrow table; Spark DataFrames go to match()."
         )
     listed = list(rows)
     for number, row in enumerate(listed):
@@ -111,13 +124,25 @@ def check_units(tree: PatternTree, events: Arranged) -> None:
         raise MalformedPatternError(place, problem, remedy)
 
 
+def _run(automaton: Automaton, events: Arranged, options: Options) -> tuple[Assignments, Assignments]:
+    """The engine's answer, or the reference's where the engine cannot compute a condition."""
+    try:
+        tables = tabulate(automaton, options)
+        return match_partitions(tables, columns(events, tables), events.bounds, where=events.where)
+    except NotCompiled as reason:
+        if str(reason) not in _TOLD:
+            _TOLD.add(str(reason))
+            logger.warning("the pattern is run by the reference evaluator, which is slow: it has %s", reason)
+        return _run_reference(automaton, events)
+
+
 def _run_reference(automaton: Automaton, events: Arranged) -> tuple[Assignments, Assignments]:
     rows = events.table.to_pylist()
     times = events.time.tolist()
     matches: list[tuple[int, Match]] = []
     timeouts: list[tuple[int, Timeout]] = []
     bounds = events.bounds.tolist()
-    for begin, end in zip(bounds, bounds[1:], strict=False):
+    for begin, end in pairwise(bounds):
         evaluator = OnlineEvaluator(automaton)
         for row in range(begin, end):
             evaluator.handle(rows[row], times[row])

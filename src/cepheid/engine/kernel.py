@@ -55,6 +55,8 @@ def truths(a, e, w, programs, programs_end, event, run):
             begin, end = a.programs[predicate, 0], a.programs[predicate, 1]
             if not evaluate(a.code, e.values, e.known, w.registers, w.stack, w.counters, begin, end, event, run):
                 held &= ~bit
+            if w.counters[Q_PROBLEM] != NONE and w.counters[Q_PROBLEM_VALUE] == NONE:
+                w.counters[Q_PROBLEM_VALUE] = predicate
     return held
 
 

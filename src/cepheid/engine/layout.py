@@ -136,7 +136,7 @@ Q_CREATED = 7
 Q_CANDIDATES = 8
 Q_PROBLEM = 9
 Q_PROBLEM_VALUE = 10
-"""How many matches one event had, where that was too many."""
+"""How many matches one event had, where that was too many; the predicate that failed."""
 Q_SIZE = 11
 
 # what comes behind the last event

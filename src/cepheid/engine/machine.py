@@ -77,11 +77,16 @@ def add_checked(counters, left, right):
 
 
 @compiled
+def magnitude(number):
+    return np.uint64(number) if number >= 0 else np.uint64(0) - np.uint64(number)
+
+
+@compiled
 def multiply_checked(counters, left, right):
-    product = left * right
-    if left != 0 and (product // left != right or (left == -1 and right == _SMALLEST_INTEGER)):
+    limit = np.uint64(2**63 - 1) + np.uint64((left < 0) != (right < 0))
+    if left != 0 and magnitude(right) > limit // magnitude(left):
         counters[Q_PROBLEM] = OVERFLOW
-    return product
+    return left * right
 
 
 @compiled

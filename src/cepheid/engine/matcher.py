@@ -6,6 +6,8 @@ the Spark plans.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from cepheid.engine import buffer, kernel
@@ -14,19 +16,29 @@ from cepheid.engine.arrange import Integers
 from cepheid.engine.assemble import Assignments
 from cepheid.engine.columns import Columns
 from cepheid.engine.pool import Pool, grown, new_pool
-from cepheid.engine.problems import raise_problem
+from cepheid.engine.problems import problem
 from cepheid.engine.tables import Tables
 
 FEWEST, MOST = 256, 1 << 16
 """Runs and nodes that there is room for at first."""
 
 
+def _by_number(partition: int, event: int) -> str:
+    return f"partition {partition}, event {event}"
+
+
 def match_partitions(
-    tables: Tables, columns: Columns, bounds: Integers, finish: int = l.END, moment: int = 0
+    tables: Tables,
+    columns: Columns,
+    bounds: Integers,
+    finish: int = l.END,
+    moment: int = 0,
+    where: Callable[[int, int], str] = _by_number,
 ) -> tuple[Assignments, Assignments]:
     """All matches and timeouts of whole partitions; `bounds` says where each begins, and where the last ends.
 
     `finish`: whether the input ends behind the last event, time only moves on to a `moment`, or nothing happens.
+    `where`: how an error calls a partition and an event.
     """
     pool = new_pool(tables, capacity=min(max(FEWEST, len(columns.time) // 4), MOST))
     progress = np.array([0, 0, finish, moment], np.int64)
@@ -43,7 +55,7 @@ def match_partitions(
         if status == l.DONE:
             return found[0].assignments(), found[1].assignments()
         if status != l.GROW:
-            raise_problem(status, tables, pool, int(progress[0]), int(progress[1]))
+            raise problem(status, tables, pool, 0, where(int(progress[0]), int(progress[1])))
         buffer.collect(pool.lists, pool.slots, pool.runs, pool.nodes, pool.counters)
         here = (int(progress[0]), int(progress[1]))
         half = len(pool.nodes) // 2

@@ -83,11 +83,15 @@ GROWING = (
 )
 
 
+SMALLEST = 8
+"""Arrays smaller than this are of no use to the pattern and stay as they are."""
+
+
 def grown(pool: Pool) -> Pool:
     """The same memory with twice the room."""
     larger = {}
     for name in GROWING:
         array = getattr(pool, name)
-        if len(array) > 4:
+        if len(array) >= SMALLEST:
             larger[name] = np.concatenate((array, np.zeros_like(array)))
     return pool._replace(**larger)

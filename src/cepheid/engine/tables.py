@@ -56,8 +56,8 @@ class Tables:
     """A pattern for the kernel."""
 
     arrays: Arrays
-    tests: tuple[Expression, ...]
-    """For each predicate the part that reads the event alone: one bit of the mask."""
+    automaton: Automaton
+    """Its predicates' own-event parts are the bits of the mask."""
     columns: tuple[Expression, ...]
     """Expressions over the event whose values the kernel reads."""
     initial: tuple[int, ...]
@@ -131,7 +131,7 @@ class _Tabulation:
         )
         return Tables(
             arrays,
-            tuple(predicate.own_event for predicate in automaton.predicates),
+            automaton,
             tuple(code.columns),
             tuple(code.initial),
             code.known_at_first,

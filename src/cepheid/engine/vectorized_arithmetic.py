@@ -166,14 +166,8 @@ def _whole(value: Value) -> Value:
 
 
 def _days(value: Value, data_type: DataType) -> Value:
-    if data_type.kind is not Kind.INTERVAL:
-        return _whole(value)
-    microseconds = _whole(value)
-    days = pc.divide(microseconds, pa.scalar(_DAY))
-    partial = pc.not_equal(pc.multiply(days, pa.scalar(_DAY)), microseconds)
-    if (partial.as_py() if is_constant(partial) else pc.any(partial).as_py()) is True:
-        raise NotVectorized("intervals of parts of a day added to dates")
-    return days
+    # Binding lets only intervals of whole days meet a date; others make it a timestamp.
+    return pc.divide(_whole(value), pa.scalar(_DAY)) if data_type.kind is Kind.INTERVAL else _whole(value)
 
 
 def _within(moved: Any, limits: tuple[int, int]) -> Any:

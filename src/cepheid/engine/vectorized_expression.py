@@ -249,7 +249,7 @@ def _extreme(expression: Operation, rows: Rows) -> Any:
     )
     for value in others:
         is_better = pc.or_(pc.is_null(best), pc.fill_null(compared(better, value, best), False))
-        best = pc.if_else(pc.and_(is_better, pc.is_valid(value)), value, best)
+        best = pc.if_else(is_better, value, best)
     return best
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from cepheid.errors import SkipError
 from cepheid.reference.outcome import Assignment, Match, Outcome, Timeout
+from cepheid.reference.skipping import target_is_start, target_missing
 from cepheid.syntax.tree import PatternTree, Skip, SkipKind, variables
 
 
@@ -71,15 +71,9 @@ def _starts_before_target(skip: Skip, taken: Assignment) -> range:
     targets = [index for index, variable in taken if variable == skip.target]
     if not targets:
         if skip.or_fail:
-            raise SkipError(
-                f"skip.{skip.kind.value}({skip.target!r}, or_fail=True): {skip.target!r} took no event in {taken}\n"
-                "  leave or_fail out, or name a variable that takes an event in every match"
-            )
+            raise target_missing(skip)
         return range(0)
     target = targets[0] if skip.kind is SkipKind.TO_FIRST else targets[-1]
     if skip.or_fail and target == taken[0][0]:
-        raise SkipError(
-            f"skip.{skip.kind.value}({skip.target!r}, or_fail=True): that is the match's own first event in {taken}\n"
-            "  leave or_fail out, or name a variable behind the first one"
-        )
+        raise target_is_start(skip)
     return range(target)

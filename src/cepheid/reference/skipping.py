@@ -44,15 +44,27 @@ class SkipFilter:
         self._first_allowed = max(self._first_allowed, start)
 
     def _check(self, events: list[int], start: int) -> None:
-        strategy = f"skip {self._skip.kind.value}({self._skip.target!r}, or_fail=True)"
         if not events:
-            raise SkipError(
-                f"{strategy}: {self._skip.target!r} took no event in a match.\n"
-                "  Skip to a variable that every match has, or drop or_fail: then such a match skips nothing."
-            )
-        skipped_to = events[0] if self._skip.kind is SkipKind.TO_FIRST else events[-1]
-        if skipped_to == start:
-            raise SkipError(
-                f"{strategy}: the event to skip to is the match's own first event, so nothing would be skipped.\n"
-                "  Skip to a later variable, use to_next, or drop or_fail."
-            )
+            raise target_missing(self._skip)
+        if (events[0] if self._skip.kind is SkipKind.TO_FIRST else events[-1]) == start:
+            raise target_is_start(self._skip)
+
+
+def target_missing(skip: Skip) -> SkipError:
+    """`or_fail`, and the variable to skip to took nothing."""
+    return SkipError(
+        f"skip {_shown(skip)}: {skip.target!r} took no event in a match.\n"
+        "  Skip to a variable that every match has, or drop or_fail: then such a match skips nothing."
+    )
+
+
+def target_is_start(skip: Skip) -> SkipError:
+    """`or_fail`, and skipping would lead to where the match began."""
+    return SkipError(
+        f"skip {_shown(skip)}: the event to skip to is the match's own first event, so nothing would be skipped.\n"
+        "  Skip to a later variable, use to_next, or drop or_fail."
+    )
+
+
+def _shown(skip: Skip) -> str:
+    return f"{skip.kind.value}({skip.target!r}, or_fail=True)"
