@@ -13,6 +13,7 @@ from cepheid.errors import (
     LimitError,
     MalformedPatternError,
     SkipError,
+    StateError,
 )
 from cepheid.pattern import Pattern
 from cepheid.syntax import skip
@@ -28,6 +29,7 @@ __all__ = [
     "MalformedPatternError",
     "Pattern",
     "SkipError",
+    "StateError",
     "__version__",
     "skip",
 ]

@@ -41,3 +41,7 @@ class SkipError(CepheidError, RuntimeError):
 
 class LimitError(CepheidError, RuntimeError):
     """A limit on waiting partial matches or on matches of one event was exceeded; nothing was dropped."""
+
+
+class StateError(CepheidError, RuntimeError):
+    """Saved state cannot be used: it is damaged, or belongs to another pattern or version."""

@@ -82,11 +82,10 @@ class Case:
 
 def read(path: Path) -> Iterator[Case]:
     """The cases of a corpus file, plain or gzipped."""
-    opened = gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8")
-    with opened as lines:
-        for line in lines:
-            if line.strip():
-                yield Case(json.loads(line))
+    text = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    for line in text.decode().splitlines():
+        if line.strip():
+            yield Case(json.loads(line))
 
 
 def assignment(taken: dict[str, list[int]]) -> tuple[tuple[str, tuple[int, ...]], ...]:

@@ -110,9 +110,7 @@ def kernel(case: Case) -> Answer:
     names = list(dict.fromkeys(name for event in events for name in event))
     table = pa.table({name: pa.array([event.get(name) for event in events]) for name in names})
     try:
-        outcome = kernel_outcome(
-            tree, table, Options(timeouts=case.timeouts is not None), case.data.get("advance_to")
-        )
+        outcome = kernel_outcome(tree, table, Options(timeouts=case.timeouts is not None), case.data.get("advance_to"))
     except NotCompiled as reason:
         raise Unsupported(str(reason)) from reason
     return _answer(outcome, events)

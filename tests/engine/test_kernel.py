@@ -111,7 +111,10 @@ def test_a_bound_since_the_previous_event_keeps_runs_apart(dominance: bool) -> N
 
 def test_limits_name_the_place_and_the_remedy() -> None:
     waiting = Pattern.begin("a").where(is_("a")).followed_by("b").where(is_("b"))
-    with pytest.raises(LimitError, match=r"(?s)partition 0, event 3: 4 partial matches wait, most of them for 'b'; max_runs is 3.*window"):
+    with pytest.raises(
+        LimitError,
+        match=r"(?s)partition 0, event 3: 4 partial matches wait, most of them for 'b'; max_runs is 3.*window",
+    ):
         outcome(waiting, "a1 a2 a3 a4 a5", max_runs=3)
     with pytest.raises(LimitError, match=r"(?s)event 3: 3 matches end here; max_matches_per_event is 2.*skip"):
         outcome(waiting, "a1 a2 a3 b4", max_matches_per_event=2)

@@ -1,6 +1,7 @@
 """The shared buffer: runs and nodes, their order, what a match took, and the collection of what no run reaches.
 
-Compiled functions for the kernel. A node is a partial match: its last event, the variable that took it, the node before.
+Compiled functions for the kernel. A node is a partial match: its last event, the variable that took it, the node
+before.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from cepheid.engine.compiling import allocating, compiled, inlined
-from cepheid.engine.layout import *  # noqa: F403
+from cepheid.engine.layout import *
 
 
 @inlined
@@ -96,7 +97,8 @@ def sort_nodes(nodes, listed, spare, count):
 
 @allocating
 def extract(nodes, listed, ends):
-    """The variables and events of the listed nodes, each from its first event on; `ends`: where each one's entries end."""
+    """The variables and events of the listed nodes, each from its first event on; `ends`: where each one's entries
+    end."""
     total = ends[-1] if len(ends) else 0
     variables = np.empty(total, np.int64)
     events = np.empty(total, np.int64)
@@ -142,3 +144,18 @@ def collect(lists, slots, runs, nodes, counters):
                 runs[run, R_NODE] = place_of[runs[run, R_NODE]]
                 run = np.int64(runs[run, R_NEXT])
     counters[Q_USED_NODES] = kept
+
+
+@allocating
+def live_runs(lists, slots, runs):
+    """All runs that wait somewhere."""
+    found = np.empty(len(runs), np.int64)
+    count = 0
+    for slot in range(lists.shape[0]):
+        for position in range(lists.shape[1] // L_SIZE):
+            run = np.int64(slots[slot, K_FRESH] if position == 0 else lists[slot, L_SIZE * position + L_HEAD])
+            while run != NONE:
+                found[count] = run
+                count += 1
+                run = np.int64(runs[run, R_NEXT])
+    return found[:count]

@@ -1,12 +1,12 @@
 """Events as the kernel reads them: bits of tests, times, and the values that conditions compare with earlier events.
 
-In: arranged events and a pattern's tables. Out: `Columns`. The tests and values are computed here by the portable evaluator; Spark
-computes them itself and hands over arrays of the same form.
+In: arranged events and a pattern's tables. Out: `Columns`. The tests and values are computed here by the portable
+evaluator; Spark computes them itself and hands over arrays of the same form.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -38,11 +38,13 @@ class Columns(NamedTuple):
     """For each not at the start, ordinal and time of the last event before this one that satisfies it."""
 
 
-def columns(events: Arranged, tables: Tables) -> Columns:
-    """Compute what a pattern reads of its events."""
+def columns(events: Arranged, tables: Tables, texts: pa.Array | None = None) -> Columns:
+    """Compute what a pattern reads of its events; `texts`: those that are known by their codes already."""
     count = len(events.time)
     params = tables.arrays.params
-    values, known = _values(events.table, tables.columns, count)
+    if texts is None:
+        texts = text_codes(events, tables)
+    values, known = _values(events.table, tables.columns, count, texts)
     nots = int(params[l.P_NOT_BEFORE])
     return Columns(
         bits=_bits(events.table, tables, count),
@@ -78,18 +80,16 @@ def _tested(predicate: Predicate, table: pa.Table) -> pa.Array:
 
 
 def _values(
-    table: pa.Table, expressions: tuple[Expression, ...], count: int
+    table: pa.Table, expressions: tuple[Expression, ...], count: int, texts: pa.Array
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64]]:
     if not expressions:
         return np.zeros((1, 1), np.int64), np.zeros(1, np.uint64)
     values = np.zeros((count, len(expressions)), np.int64)
     known = np.zeros(count, np.uint64)
-    computed = [evaluate_or_fall_back(expression, table) for expression in expressions]
-    texts = [array for array, e in zip(computed, expressions, strict=True) if e.type.kind is Kind.STRING]
-    codes = _text_codes(texts) if texts else None
-    for index, (array, expression) in enumerate(zip(computed, expressions, strict=True)):
-        if codes is not None and expression.type.kind is Kind.STRING:
-            array = pc.index_in(array, codes)
+    for index, expression in enumerate(expressions):
+        array = evaluate_or_fall_back(expression, table)
+        if expression.type.kind is Kind.STRING:
+            array = pc.index_in(array.cast(pa.string()), texts)
             values[:, index] = _numpy(pc.fill_null(array, 0))
         else:
             values[:, index] = _integers(array, expression.type)
@@ -97,10 +97,46 @@ def _values(
     return values, known
 
 
-def _text_codes(texts: list[pa.Array]) -> pa.Array:
-    """All texts that occur; a text's code is its place here."""
-    distinct = pa.chunked_array([text.unique().cast(pa.string()) for text in texts]).unique()
-    return pc.drop_null(distinct)
+def text_codes(events: Arranged, tables: Tables, known: pa.Array | None = None) -> pa.Array:
+    """All texts that occur, behind those known before; a text's code is its place here."""
+    found = [pa.array([], pa.string()) if known is None else known]
+    for expression in tables.columns:
+        if expression.type.kind is Kind.STRING:
+            found.append(pc.drop_null(evaluate_or_fall_back(expression, events.table).cast(pa.string()).unique()))
+    return pa.chunked_array(found).unique()
+
+
+def nothing_held(tables: Tables) -> Columns:
+    """The columns of no events, for a stream that begins."""
+    width = max(1, len(tables.columns))
+    nots = max(1, 2 * int(tables.arrays.params[l.P_NOT_BEFORE]))
+    none = np.zeros(0, np.int64)
+    unsigned = np.zeros(0, np.uint64)
+    return Columns(
+        unsigned,
+        none,
+        none,
+        np.zeros((0, width), np.int64),
+        unsigned,
+        np.zeros(0, np.uint8),
+        np.zeros((0, nots), np.int64),
+    )
+
+
+def joined(held: Columns, new: Columns) -> Columns:
+    """Held events, then new ones. Columns that the pattern does not need have one row, or as many as there are
+    events."""
+    count = len(new.time)
+    parts = {
+        name: np.concatenate((getattr(held, name), np.resize(part, (count, *part.shape[1:]))))
+        for name, part in new._asdict().items()
+    }
+    return Columns(**parts)
+
+
+def selected(columns: Columns, rows: npt.NDArray[np.int64]) -> Columns:
+    """Some of the events."""
+    return Columns(**{name: np.ascontiguousarray(column[rows]) for name, column in columns._asdict().items()})
 
 
 def _integers(array: pa.Array, data_type: DataType) -> npt.NDArray[np.int64]:
@@ -137,8 +173,8 @@ def _scaled(array: pa.Array, scale: int) -> npt.NDArray[np.int64]:
     return np.where(valid, low, 0)
 
 
-def _numpy(array: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.generic]:
+def _numpy(array: pa.Array | pa.ChunkedArray) -> npt.NDArray[Any]:
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
-    result: npt.NDArray[np.generic] = array.to_numpy(zero_copy_only=False)
+    result: npt.NDArray[Any] = array.to_numpy(zero_copy_only=False)
     return result

@@ -1,9 +1,9 @@
 """How the kernel's functions are compiled: once for all patterns, and kept on disk where that is possible.
 
-numba refuses to import a cached function where it finds no place to write, and does not notice when a function that another
-one calls has changed. So a place is looked for first: `CEPHEID_CACHE`, else beside the package, else the user's cache
-directory; in it, a directory named by the sources of the kernel. Where none can be written, the kernel is compiled anew
-in each process, and the log says so.
+numba refuses to import a cached function where it finds no place to write, and does not notice when a function that
+another one calls has changed. So a place is looked for first: `CEPHEID_CACHE`, else beside the package, else the
+user's cache directory; in it, a directory named by the sources of the kernel. Where none can be written, the kernel
+is compiled anew in each process, and the log says so.
 """
 
 from __future__ import annotations
@@ -82,12 +82,12 @@ def allocating(function: _Function) -> _Function:
     return _decorated(function)
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def borrowed(context: Any, arrays: Any) -> Any:
     """A named tuple of arrays whose memory the caller keeps alive.
 
-    numba counts references to an array whenever a function takes it; with dozens of arrays that costs more than what the
-    kernel's functions do. Arrays that own nothing are not counted.
+    numba counts references to an array whenever a function takes it; with dozens of arrays that costs more than what
+    the kernel's functions do. Arrays that own nothing are not counted.
     """
 
     def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -95,8 +95,8 @@ def borrowed(context: Any, arrays: Any) -> Any:
         result = arguments[0]
         for index, element in enumerate(kind.types):
             array = target.make_array(element)(target, builder, builder.extract_value(result, index))
-            array.meminfo = cgutils.get_null_value(array.meminfo.type)
-            array.parent = cgutils.get_null_value(array.parent.type)
+            array.meminfo = cgutils.get_null_value(array.meminfo.type)  # type: ignore[no-untyped-call]
+            array.parent = cgutils.get_null_value(array.parent.type)  # type: ignore[no-untyped-call]
             result = builder.insert_value(result, array._getvalue(), index)
         return result
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from cepheid.engine.buffer import sort_nodes
 from cepheid.engine.compiling import compiled, inlined
-from cepheid.engine.layout import *  # noqa: F403
+from cepheid.engine.layout import *
 from cepheid.engine.timers import add_timer, pop_timer
 
 
@@ -65,7 +65,8 @@ def start_timers(params, ordinal, runs, nodes, timers, counters, slots, slot, ru
 
 @compiled
 def happened_before(params, time, ordinal, before, nodes, node):
-    """Whether a not at the start is violated; `before` holds, for each event, the last one before it that satisfies it."""
+    """Whether a not at the start is violated; `before` holds, for each event, the last one before it that satisfies
+    it."""
     start, last = nodes[node, N_START], nodes[node, N_EVENT]
     for index in range(params[P_NOT_BEFORE]):
         place = before[start, 2 * index]

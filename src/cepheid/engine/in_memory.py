@@ -7,7 +7,7 @@ tests and notebooks.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -152,7 +152,7 @@ def _run_reference(automaton: Automaton, events: Arranged) -> tuple[Assignments,
     return _flat(matches, automaton.variables), _flat(timeouts, automaton.variables)
 
 
-def _flat(found: list[tuple[int, Match]] | list[tuple[int, Timeout]], variables: tuple[str, ...]) -> Assignments:
+def _flat(found: Sequence[tuple[int, Match | Timeout]], variables: tuple[str, ...]) -> Assignments:
     numbers = {name: number for number, name in enumerate(variables)}
     match, variable, row = [], [], []
     for count, (begin, item) in enumerate(found):

@@ -1,19 +1,19 @@
 """The matcher: one kernel for all patterns, over flat arrays.
 
-In: the pattern's tables (`tables`), columns of events (`columns`), the pool of runs and nodes (`pool`). Out: the nodes of
-matches and timeouts in the order of their decision. Called by `matcher` only.
+In: the pattern's tables (`tables`), columns of events (`columns`), the pool of runs and nodes (`pool`). Out: the
+nodes of matches and timeouts in the order of their decision. Called by `matcher` only.
 
 How it works:
 
 1. A *node* is a partial match: an event, the variable that took it, and the node before it. Matches share what they
    have in common. A *run* is a place where a node waits: a position of the automaton, and which of its continuations
    are still open.
-2. Runs wait in lists, one per partition and position. An event touches a list only if a predicate of that position holds
-   on it, so waiting costs nothing. Where links are strict or a `not_next` stands, a new run first waits in the list
-   *fresh*, which the very next event always walks.
-3. An event is handled in steps: what falls due by then; the runs it concerns, which leave *created* entries; the start of
-   new runs; nodes for what was created; the *candidates* for matches, in the order of rule 8, through the skip filter;
-   then the new runs join their lists.
+2. Runs wait in lists, one per partition and position. An event touches a list only if a predicate of that position
+   holds on it, so waiting costs nothing. Where links are strict or a `not_next` stands, a new run first waits in the
+   list *fresh*, which the very next event always walks.
+3. An event is handled in steps: what falls due by then; the runs it concerns, which leave *created* entries; the
+   start of new runs; nodes for what was created; the *candidates* for matches, in the order of rule 8, through the
+   skip filter; then the new runs join their lists.
 4. Order is not kept in the lists but found when it is needed (`buffer.precedes`).
 5. Runs that ran out of time or whose start is forbidden are dropped when they are next touched. Only where timeouts are
    asked for or nots stand at the end do timers decide things at their exact moments (`deciding`).
@@ -39,14 +39,15 @@ from cepheid.engine.deciding import (
     moment_decided,
     start_timers,
 )
-from cepheid.engine.layout import *  # noqa: F403
+from cepheid.engine.layout import *
 from cepheid.engine.lists import clear, is_gone, settle, sweep
 from cepheid.engine.machine import evaluate, update_registers
 
 
 @inlined
 def truths(a, e, w, programs, programs_end, event, run):
-    """Which predicates hold on an event for a run: bits that were computed beforehand, and programs where they stand."""
+    """Which predicates hold on an event for a run: bits that were computed beforehand, and programs where they
+    stand."""
     held = e.bits[event]
     for index in range(programs, programs_end):
         predicate = a.lists[index]
@@ -72,7 +73,18 @@ def create(a, e, w, event, parent_run, parent_node, variable, target):
         w.runs[run, R_POSITION] = target
         if a.params[P_REGISTERS] > 0:
             update_registers(
-                a.code, a.updates, a.updates_of, e.values, e.known, w.registers, w.stack, w.counters, parent_run, run, variable, event
+                a.code,
+                a.updates,
+                a.updates_of,
+                e.values,
+                e.known,
+                w.registers,
+                w.stack,
+                w.counters,
+                parent_run,
+                run,
+                variable,
+                event,
             )
     count = w.counters[Q_CREATED]
     w.created[count, 0] = parent_node
@@ -154,7 +166,9 @@ def see_ending(a, e, w, slot, run, event, is_next):
     waits = False
     for guard in range(row[S_CONTINUATIONS], row[S_CONTINUATIONS_END]):
         is_not_next = a.guards[guard, G_KIND] == NOT_NEXT
-        if (is_not_next and not is_next) or guarded_until(a.params, a.guards, e.time, w.nodes, guard, node) <= e.time[event]:
+        if (is_not_next and not is_next) or guarded_until(a.params, a.guards, e.time, w.nodes, guard, node) <= e.time[
+            event
+        ]:
             continue
         if held >> np.uint64(a.guards[guard, G_PREDICATE]) & np.uint64(1):
             w.nodes[node, N_STATE] -= PENDING
@@ -170,7 +184,8 @@ def see_ending(a, e, w, slot, run, event, is_next):
 
 @inlined
 def walk_runs(a, e, w, slot, event):
-    """Show an event to all runs that it concerns: list by list, then the fresh ones, which join their lists behind it."""
+    """Show an event to all runs that it concerns: list by list, then the fresh ones, which join their lists behind
+    it."""
     bits = e.bits[event]
     positions = w.lists.shape[1] // L_SIZE
     for number in range(1, positions + 1):
@@ -217,7 +232,8 @@ def walk_runs(a, e, w, slot, event):
 def merge_created(runs, created, spare, counters):
     """Bring together what the same partial match became by the same variable, and drop equal targets.
 
-    A merge sort of the entries by parent, variable and target, bottom up, in turns between the array and its spare half.
+    A merge sort of the entries by parent, variable and target, bottom up, in turns between the array and its spare
+    half.
     """
     count = counters[Q_CREATED]
     width = 1
@@ -415,66 +431,85 @@ def handle(a, e, w, slot, partition, event):
 
 
 @compiled
-def end_partition(a, e, w, slot, partition, last_event, finish, moment):
-    """Behind the last event of a partition: nothing, time moves on to a moment, or the input ends (rule 10)."""
-    if a.params[P_TIMED] and finish != AS_IT_IS:
-        live = w.slots[slot, K_LIVE]
-        if w.counters[Q_MATCHES] + live + 2 > w.matches.shape[0] or w.counters[Q_TIMEOUTS] + live + 2 > w.timeouts.shape[0]:
-            return GROW
-        if finish == ADVANCE:
-            problem = fall_due(a, e, w, slot, partition, moment)
-            if problem == DONE:
-                problem = moment_decided(a, e, w, slot, partition, moment, NONE, False)
-        else:  # what waits for a next event is decided, then time moves to infinity
-            problem = moment_decided(a, e, w, slot, partition, e.time[last_event], NEVER, True)
-            if problem == DONE:
-                problem = fall_due(a, e, w, slot, partition, NEVER)
-        if problem != DONE:
-            return problem
-    clear(w.lists, w.runs, w.slots, w.counters, slot)
-    return DONE
+def finish_slot(a, e, w, slot, partition, finish, moment):
+    """Behind the last event of a partition: time moves on to a moment, or the input ends (rule 10)."""
+    live = w.slots[slot, K_LIVE]
+    if w.counters[Q_MATCHES] + live + 2 > w.matches.shape[0] or w.counters[Q_TIMEOUTS] + live + 2 > w.timeouts.shape[0]:
+        return GROW
+    if finish == ADVANCE:
+        w.slots[slot, K_NOW] = max(w.slots[slot, K_NOW], moment)
+        problem = fall_due(a, e, w, slot, partition, moment)
+        if problem == DONE:
+            problem = moment_decided(a, e, w, slot, partition, moment, NONE, False)
+        return problem
+    # what waits for a next event is decided, then time moves to infinity
+    problem = moment_decided(a, e, w, slot, partition, w.slots[slot, K_NOW], NEVER, True)
+    if problem == DONE:
+        problem = fall_due(a, e, w, slot, partition, NEVER)
+    return problem
 
 
 @compiled
-def reset_slot(w, slot, first):
-    """A partition begins; `first` is the ordinal of its first event."""
-    w.slots[slot, K_FRESH] = NONE
-    w.slots[slot, K_LIVE] = 0
-    w.slots[slot, K_FIRST_ALLOWED] = first
-    w.slots[slot, K_FORBIDDEN_AT] = -NEVER
-    w.slots[slot, K_TIMERS] = NONE
-    w.slots[slot, K_COUNT_TIMERS] = NONE
-    for place in range(K_BEFORE, w.slots.shape[1]):
-        w.slots[slot, place] = NONE
-    w.counters[Q_FREE_TIMER] = NONE
-    w.counters[Q_USED_TIMERS] = 0
+def reset_slot(lists, runs, slots, counters, slot, first):
+    """A partition begins in a slot that another one may have had; `first` is the ordinal of its first event."""
+    clear(lists, runs, slots, counters, slot)
+    for place in range(slots.shape[1]):
+        slots[slot, place] = NONE
+    slots[slot, K_LIVE] = 0
+    slots[slot, K_FIRST_ALLOWED] = first
+    slots[slot, K_FORBIDDEN_AT] = -NEVER
+    counters[Q_FREE_TIMER] = NONE
+    counters[Q_USED_TIMERS] = 0
 
 
 @compiled
-def match_sorted(arrays, columns, pool, bounds, progress):
-    """Match whole partitions one after the other.
-
-    `progress`: the partition and the event to go on with; what comes behind each partition's last event, and the moment
-    for that.
-    """
-    return run_partitions(borrowed(arrays), borrowed(columns), borrowed(pool), bounds, progress)
-
-
-@compiled
-def run_partitions(a, e, w, bounds, progress):
-    slot = np.int64(0)
+def run_partitions(a, e, w, bounds, slot_of, progress):
+    is_whole = len(slot_of) == 0
     while progress[0] < len(bounds) - 1:
         partition, begin, end = progress[0], bounds[progress[0]], bounds[progress[0] + 1]
-        if progress[1] == begin:
-            reset_slot(w, slot, e.ordinal[begin])
+        slot = np.int64(0) if is_whole else slot_of[partition]
+        if is_whole and progress[1] == begin:
+            reset_slot(w.lists, w.runs, w.slots, w.counters, slot, e.ordinal[begin])
         for event in range(progress[1], end):
             status = handle(a, e, w, slot, partition, event)
             if status != DONE:
                 progress[1] = event
                 return status
         progress[1] = end
-        status = end_partition(a, e, w, slot, partition, end - 1, progress[2], progress[3])
-        if status != DONE:
-            return status
+        if end > begin:
+            w.slots[slot, K_NOW] = e.time[end - 1]
+        if is_whole and a.params[P_TIMED] and progress[2] != AS_IT_IS:
+            status = finish_slot(a, e, w, slot, partition, progress[2], progress[3])
+            if status != DONE:
+                return status
         progress[0] += 1
     return DONE
+
+
+@compiled
+def match_sorted(arrays, columns, pool, bounds, slot_of, progress):
+    """Match sorted partitions one after the other.
+
+    `slot_of`: the slots that the partitions live in from call to call; empty where each partition is whole, begins
+    anew and is forgotten. `progress`: the partition and the event to go on with; for whole partitions, what comes
+    behind the last event, and the moment for that.
+    """
+    return run_partitions(borrowed(arrays), borrowed(columns), borrowed(pool), bounds, slot_of, progress)
+
+
+@compiled
+def run_finish(a, e, w, progress):
+    while progress[0] < w.slots.shape[0] and a.params[P_TIMED]:
+        if w.slots[progress[0], K_LIVE] > 0:
+            status = finish_slot(a, e, w, progress[0], progress[0], progress[2], progress[3])
+            if status != DONE:
+                return status
+        progress[0] += 1
+    return DONE
+
+
+@compiled
+def finish_slots(arrays, columns, pool, progress):
+    """Let time move on, or the input end, in all slots. `progress`: the slot to go on with, 0, what happens, the
+    moment."""
+    return run_finish(borrowed(arrays), borrowed(columns), borrowed(pool), progress)

@@ -115,7 +115,9 @@ K_FIRST_ALLOWED = 2
 K_FORBIDDEN_AT = 3
 K_TIMERS = 4
 K_COUNT_TIMERS = 5
-K_BEFORE = 6
+K_NOW = 6
+"""Where time stands; NONE before the first event."""
+K_BEFORE = 7
 """From here on, two numbers for each not at the start: ordinal and time of the last event that satisfied it."""
 
 # lists of a partition: three numbers for each position

@@ -2,17 +2,19 @@
 
 Compiled functions for the kernel.
 
-**Dominance.** Under `past_last_event` and `to_next` a run can be left out if another one of the same position has the same
-future and comes first in the order of rule 8. Why this is right:
+**Dominance.** Under `past_last_event` and `to_next` a run can be left out if another one of the same position has the
+same future and comes first in the order of rule 8. Why this is right:
 
-* Two runs at one position with equal registers, of which the first has all continuations and rivals open that the second
-  has, take the same later events in the same ways: whatever the second completes, the first completes at the same
-  event, and is emitted before it. A bound since the previous event would tell them apart by their last event's time, so
-  that must be equal where such a bound lies at this position; bounds further on depend on events that both take alike.
-* With one start, the emitted match of the first forbids that start under both strategies, so the second's is never emitted.
-* Under `past_last_event` without a window the starts need not be equal: the earlier start comes first, and its match forbids
-  every start up to its last event. With a window the earlier start may run out of time first, so starts must be equal;
-  with a not at the start it may be no match while the later one is, so there, too.
+* Two runs at one position with equal registers, of which the first has all continuations and rivals open that the
+  second has, take the same later events in the same ways: whatever the second completes, the first completes at the
+  same event, and is emitted before it. A bound since the previous event would tell them apart by their last event's
+  time, so that must be equal where such a bound lies at this position; bounds further on depend on events that both
+  take alike.
+* With one start, the emitted match of the first forbids that start under both strategies, so the second's is never
+  emitted.
+* Under `past_last_event` without a window the starts need not be equal: the earlier start comes first, and its match
+  forbids every start up to its last event. With a window the earlier start may run out of time first, so starts must
+  be equal; with a not at the start it may be no match while the later one is, so there, too.
 * A timeout reports every partial match, so nothing is left out where timeouts are asked for.
 * It is applied when a run joins its list, behind the skip filter of the event; fresh runs join after the event that
   decides their strict links.
@@ -26,7 +28,7 @@ import numpy as np
 
 from cepheid.engine.buffer import free_run, precedes
 from cepheid.engine.compiling import compiled, inlined
-from cepheid.engine.layout import *  # noqa: F403
+from cepheid.engine.layout import *
 
 LOOKED_AT = 8
 
@@ -37,9 +39,7 @@ def is_gone(a, e, w, slot, start, event):
     if e.ordinal[start] < w.slots[slot, K_FIRST_ALLOWED] or (a.params[P_SKIP] == TO_NEXT and e.forbidden[start] != 0):
         # What times out at the very moment that forbade it still counts (rule 9); only count windows can tell.
         return not (
-            a.params[P_TIMEOUTS] != 0
-            and a.params[P_COUNT] != NEVER
-            and w.slots[slot, K_FORBIDDEN_AT] == e.time[event]
+            a.params[P_TIMEOUTS] != 0 and a.params[P_COUNT] != NEVER and w.slots[slot, K_FORBIDDEN_AT] == e.time[event]
         )
     if a.params[P_TIMEOUTS]:
         return False

@@ -307,7 +307,16 @@ def update_registers(
             new = values[event, column]
         else:
             top = execute(
-                codes, values, values_known, registers, stack, counters, updates[index, 4], updates[index, 5], event, parent
+                codes,
+                values,
+                values_known,
+                registers,
+                stack,
+                counters,
+                updates[index, 4],
+                updates[index, 5],
+                event,
+                parent,
             )
             is_known = stack[top, 1] != 0
             new = stack[top, 0]

@@ -1,7 +1,11 @@
-"""Running the kernel: over sorted partitions, with memory that grows, until everything is decided.
+"""Running the kernel, with memory that grows, over whole partitions or over a stream that comes in parts.
 
-In: a pattern's tables and the columns of its events. Out: which rows each match and each timeout took. Called by `in_memory` and by
-the Spark plans.
+In: a pattern's tables and the columns of its events. Out: which rows each match and each timeout took. Called by
+`in_memory` and by the Spark plans.
+
+A `Matcher` keeps the partitions of a stream from call to call. Events that a partial match still holds stay known by
+the numbers 0, 1, … in front of the events of the next call; `kept` says which of the rows they were, so that the
+caller can keep the rows themselves.
 """
 
 from __future__ import annotations
@@ -9,13 +13,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+import pyarrow as pa
 
 from cepheid.engine import buffer, kernel
 from cepheid.engine import layout as l
-from cepheid.engine.arrange import Integers
+from cepheid.engine.arrange import Arranged, Integers
 from cepheid.engine.assemble import Assignments
-from cepheid.engine.columns import Columns
-from cepheid.engine.pool import Pool, grown, new_pool
+from cepheid.engine.columns import Columns, columns, joined, nothing_held, selected, text_codes
+from cepheid.engine.pool import Pool, grown, new_pool, with_slots
 from cepheid.engine.problems import problem
 from cepheid.engine.tables import Tables
 
@@ -23,7 +28,8 @@ FEWEST, MOST = 256, 1 << 16
 """Runs and nodes that there is room for at first."""
 
 
-def _by_number(partition: int, event: int) -> str:
+def by_number(partition: int, event: int) -> str:
+    """How an error calls a partition and an event where nothing better is known."""
     return f"partition {partition}, event {event}"
 
 
@@ -33,35 +39,154 @@ def match_partitions(
     bounds: Integers,
     finish: int = l.END,
     moment: int = 0,
-    where: Callable[[int, int], str] = _by_number,
+    where: Callable[[int, int], str] = by_number,
 ) -> tuple[Assignments, Assignments]:
     """All matches and timeouts of whole partitions; `bounds` says where each begins, and where the last ends.
 
     `finish`: whether the input ends behind the last event, time only moves on to a `moment`, or nothing happens.
     `where`: how an error calls a partition and an event.
     """
-    pool = new_pool(tables, capacity=min(max(FEWEST, len(columns.time) // 4), MOST))
-    progress = np.array([0, 0, finish, moment], np.int64)
-    found = _Decided(), _Decided()
-    stopped_at = (-1, -1)
-    while True:
-        status = kernel.match_sorted(tables.arrays, columns, pool, bounds, progress)
-        for decided, table, counter in (
-            (found[0], pool.matches, l.Q_MATCHES),
-            (found[1], pool.timeouts, l.Q_TIMEOUTS),
-        ):
-            decided.add(pool, table, int(pool.counters[counter]))
-            pool.counters[counter] = 0
-        if status == l.DONE:
-            return found[0].assignments(), found[1].assignments()
-        if status != l.GROW:
-            raise problem(status, tables, pool, 0, where(int(progress[0]), int(progress[1])))
+    drive = _Drive(tables, new_pool(tables, capacity=min(max(FEWEST, len(columns.time) // 4), MOST)))
+    drive.match(columns, bounds, np.zeros(0, np.int64), finish, moment, where)
+    return drive.decided()
+
+
+class Matcher:
+    """A pattern's runs over a stream whose partitions live on from call to call, each in a slot of its own."""
+
+    def __init__(self, tables: Tables) -> None:
+        self.tables = tables
+        self.pool = new_pool(tables, slots=0)
+        self.held = nothing_held(tables)
+        self.texts: tuple[str, ...] = ()
+        """The texts that the registers of live runs know by their codes."""
+        self.next_ordinal = np.zeros(0, np.int64)
+
+    @property
+    def slots(self) -> int:
+        return len(self.next_ordinal)
+
+    def columns_of(self, events: Arranged) -> Columns:
+        """The columns of further events, with texts coded as the live runs know them."""
+        texts = text_codes(events, self.tables, pa.array(self.texts, pa.string()))
+        self.texts = tuple(texts.to_pylist())
+        return columns(events, self.tables, texts)
+
+    def feed(
+        self, new: Columns, bounds: Integers, slot_of: Integers, where: Callable[[int, int], str] = by_number
+    ) -> tuple[Assignments, Assignments]:
+        """Handle further events, sorted by partition and order; partition i lives in slot `slot_of[i]`.
+
+        Rows in the answer count the held events first, then the given ones.
+        """
+        self._add_slots(int(slot_of.max(initial=-1)) + 1)
+        held = len(self.held.time)
+        lengths = np.diff(bounds)
+        ordinals = np.arange(len(new.time)) - np.repeat(bounds[:-1], lengths)
+        new = new._replace(ordinal=ordinals + np.repeat(self.next_ordinal[slot_of], lengths))
+        self.next_ordinal[slot_of] += lengths
+        drive = _Drive(self.tables, self.pool)
+        self.held = joined(self.held, new)
+        drive.match(self.held, bounds + held, slot_of, l.AS_IT_IS, 0, where)
+        self.pool = drive.pool
+        return drive.decided()
+
+    def advance(self, moment: int) -> tuple[Assignments, Assignments]:
+        """Let time move on in all partitions."""
+        return self._finish(l.ADVANCE, moment)
+
+    def end(self) -> tuple[Assignments, Assignments]:
+        """End the input of all partitions (rule 10)."""
+        return self._finish(l.END, 0)
+
+    def keep(self) -> Integers:
+        """Forget the events that no partial match holds. Returns the rows of those that stay, in their new order."""
+        pool = self.pool
         buffer.collect(pool.lists, pool.slots, pool.runs, pool.nodes, pool.counters)
-        here = (int(progress[0]), int(progress[1]))
-        half = len(pool.nodes) // 2
-        if here == stopped_at or pool.counters[l.Q_USED_NODES] > half or pool.counters[l.Q_USED_RUNS] > half:
-            pool = grown(pool)
-        stopped_at = here
+        nodes = pool.nodes[: pool.counters[l.Q_USED_NODES]]
+        kept = np.unique(nodes[:, l.N_EVENT]).astype(np.int64)
+        for column in (l.N_EVENT, l.N_START):
+            nodes[:, column] = np.searchsorted(kept, nodes[:, column])
+        self.held = selected(self.held, kept)
+        self._keep_texts()
+        return kept
+
+    def _keep_texts(self) -> None:
+        """Forget the texts that no live run knows."""
+        if not self.tables.text_registers:
+            return
+        pool = self.pool
+        runs = buffer.live_runs(pool.lists, pool.slots, pool.runs)
+        codes = pool.registers[np.ix_(runs, self.tables.text_registers)]
+        used, places = np.unique(codes, return_inverse=True)
+        pool.registers[np.ix_(runs, self.tables.text_registers)] = places.reshape(codes.shape)
+        self.texts = tuple(self.texts[code] if code < len(self.texts) else "" for code in used)
+
+    def _add_slots(self, count: int) -> None:
+        if count > self.slots:
+            self.pool = with_slots(self.pool, count)
+            self.next_ordinal = np.concatenate((self.next_ordinal, np.zeros(count - self.slots, np.int64)))
+
+    def _finish(self, finish: int, moment: int) -> tuple[Assignments, Assignments]:
+        drive = _Drive(self.tables, self.pool)
+        drive.finish(self.held, finish, moment)
+        self.pool = drive.pool
+        return drive.decided()
+
+
+class _Drive:
+    """Calls the kernel until it is done, gives it more memory when it asks, and gathers what it decides."""
+
+    def __init__(self, tables: Tables, pool: Pool) -> None:
+        self.tables = tables
+        self.pool = pool
+        self.matches = _Decided()
+        self.timeouts = _Decided()
+
+    def match(
+        self,
+        columns: Columns,
+        bounds: Integers,
+        slot_of: Integers,
+        finish: int,
+        moment: int,
+        where: Callable[[int, int], str],
+    ) -> None:
+        progress = np.array([0, bounds[0], finish, moment], np.int64)
+        self._run(
+            lambda: kernel.match_sorted(self.tables.arrays, columns, self.pool, bounds, slot_of, progress),
+            progress,
+            lambda: (int(slot_of[progress[0]]) if len(slot_of) else 0, where(int(progress[0]), int(progress[1]))),
+        )
+
+    def finish(self, columns: Columns, finish: int, moment: int) -> None:
+        progress = np.array([0, 0, finish, moment], np.int64)
+        self._run(
+            lambda: kernel.finish_slots(self.tables.arrays, columns, self.pool, progress),
+            progress,
+            lambda: (int(progress[0]), f"partition {int(progress[0])}"),
+        )
+
+    def _run(self, call: Callable[[], int], progress: Integers, place: Callable[[], tuple[int, str]]) -> None:
+        stopped_at = (-1, -1)
+        while True:
+            status = call()
+            pool = self.pool
+            self.matches.add(pool, pool.matches, l.Q_MATCHES)
+            self.timeouts.add(pool, pool.timeouts, l.Q_TIMEOUTS)
+            if status == l.DONE:
+                return
+            if status != l.GROW:
+                raise problem(status, self.tables, pool, *place())
+            buffer.collect(pool.lists, pool.slots, pool.runs, pool.nodes, pool.counters)
+            here = (int(progress[0]), int(progress[1]))
+            half = len(pool.nodes) // 2
+            if here == stopped_at or pool.counters[l.Q_USED_NODES] > half or pool.counters[l.Q_USED_RUNS] > half:
+                self.pool = grown(pool)
+            stopped_at = here
+
+    def decided(self) -> tuple[Assignments, Assignments]:
+        return self.matches.assignments(), self.timeouts.assignments()
 
 
 class _Decided:
@@ -72,7 +197,10 @@ class _Decided:
         self.moments: list[Integers] = []
         self.count = 0
 
-    def add(self, pool: Pool, table: Integers, count: int) -> None:
+    def add(self, pool: Pool, table: Integers, counter: int) -> None:
+        """Take over what the kernel has decided since the last call."""
+        count = int(pool.counters[counter])
+        pool.counters[counter] = 0
         if count == 0:
             return
         lengths = pool.nodes[table[:count, 0], l.N_DEPTH].astype(np.int64)
@@ -84,5 +212,5 @@ class _Decided:
 
     def assignments(self) -> Assignments:
         nothing = np.zeros(0, np.int64)
-        columns = [np.concatenate([part[index] for part in self.parts] or [nothing]) for index in range(3)]
-        return Assignments(*columns, np.concatenate(self.moments or [nothing]))
+        match, variable, row = (np.concatenate([part[index] for part in self.parts] or [nothing]) for index in range(3))
+        return Assignments(match, variable, row, np.concatenate(self.moments or [nothing]))

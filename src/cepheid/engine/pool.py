@@ -38,15 +38,13 @@ def new_pool(tables: Tables, slots: int = 1, capacity: int = 256) -> Pool:
     params = tables.arrays.params
     positions = len(tables.arrays.positions)
     timed = capacity if params[l.P_TIMED] else 1
-    lists = np.zeros((slots, l.L_SIZE * positions), np.int64)
-    lists[:, l.L_HEAD :: l.L_SIZE] = l.NONE
     pool = Pool(
         runs=np.zeros((capacity, l.R_SIZE), np.int32),
         registers=np.zeros((capacity if tables.initial else 1, len(tables.initial) + 1), np.int64),
         nodes=np.zeros((capacity, l.N_SIZE), np.int32),
         timers=np.zeros((4 * timed, l.T_SIZE), np.int64),
-        lists=lists,
-        slots=np.zeros((slots, l.K_BEFORE + 2 * int(params[l.P_NOT_BEFORE])), np.int64),
+        lists=np.zeros((0, l.L_SIZE * positions), np.int64),
+        slots=np.zeros((0, l.K_BEFORE + 2 * int(params[l.P_NOT_BEFORE])), np.int64),
         created=np.zeros((capacity, 5), np.int32),
         spare=np.zeros((2 * capacity, 4), np.int32),
         candidates=np.zeros(2 * capacity, np.int32),
@@ -62,10 +60,17 @@ def new_pool(tables: Tables, slots: int = 1, capacity: int = 256) -> Pool:
     if tables.initial:
         pool.registers[0, :-1] = tables.initial
         pool.registers[0, -1] = np.uint64(tables.known_at_first).astype(np.int64)
-    pool.slots[:, [l.K_FRESH, l.K_TIMERS, l.K_COUNT_TIMERS]] = l.NONE
-    pool.slots[:, l.K_FORBIDDEN_AT] = -l.NEVER
-    pool.slots[:, l.K_BEFORE :] = l.NONE
-    return pool
+    return with_slots(pool, slots)
+
+
+def with_slots(pool: Pool, count: int) -> Pool:
+    """The same memory for so many partitions at a time; the new ones are empty."""
+    lists = np.zeros((count - len(pool.lists), pool.lists.shape[1]), np.int64)
+    lists[:, l.L_HEAD :: l.L_SIZE] = l.NONE
+    slots = np.full((count - len(pool.slots), pool.slots.shape[1]), l.NONE, np.int64)
+    slots[:, [l.K_LIVE, l.K_FIRST_ALLOWED]] = 0
+    slots[:, l.K_FORBIDDEN_AT] = -l.NEVER
+    return pool._replace(lists=np.concatenate((pool.lists, lists)), slots=np.concatenate((pool.slots, slots)))
 
 
 GROWING = (

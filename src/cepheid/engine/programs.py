@@ -1,16 +1,18 @@
 """Conditions that read variables, as code for the stack machine.
 
-In: bound expressions and the registers they read. Out: code, the columns of the event that it reads, and how registers change.
-What the machine cannot compute raises `NotCompiled` with the reason; such a pattern takes the reference's way.
+In: bound expressions and the registers they read. Out: code, the columns of the event that it reads, and how
+registers change. What the machine cannot compute raises `NotCompiled` with the reason; such a pattern takes the
+reference's way.
 
-An expression over the current event alone that cannot fail (a test on strings, LIKE, IN) becomes a column of its own, computed
-beforehand for all rows. Whatever may fail (arithmetic) is computed by the machine, only where the condition asks for it.
+An expression over the current event alone that cannot fail (a test on strings, LIKE, IN) becomes a column of its own,
+computed beforehand for all rows. Whatever may fail (arithmetic) is computed by the machine, only where the condition
+asks for it.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import date, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -40,7 +42,7 @@ MAXIMUM_REGISTERS = 64
 EXACT_DIGITS = 15
 """Decimals up to this precision become doubles without a rounding of their own."""
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _INTEGERS = {Kind.BYTE: 2**7 - 1, Kind.SHORT: 2**15 - 1, Kind.INT: 2**31 - 1, Kind.LONG: 2**63 - 1}
 _AS_INTEGER = {*_INTEGERS, Kind.BOOLEAN, Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMP_NTZ, Kind.INTERVAL, Kind.DECIMAL}
 _CANNOT_FAIL = {
@@ -88,10 +90,13 @@ class Programs:
     columns: list[Expression] = field(default_factory=list)
     """Expressions over the event, each a column of values that the kernel reads."""
     updates: dict[str, list[tuple[int, int, int, int, int, int]]] = field(default_factory=dict)
-    """By variable: kind, register, depth, column of the argument or -1, and the bounds of its program where it has one."""
+    """By variable: kind, register, depth, column of the argument or -1, and the bounds of its program where it has
+    one."""
     initial: list[int] = field(default_factory=list)
     known_at_first: int = 0
     """Bits of the registers that have a value before anything is taken."""
+    texts: list[int] = field(default_factory=list)
+    """The registers that hold codes of texts."""
 
 
 class Compiler:
@@ -120,7 +125,8 @@ class Compiler:
     def _lay_out(self, register: Register) -> None:
         place = len(self.programs.initial)
         self._places[register.kind, register.variable, register.argument] = place, register
-        _representation(register.type)
+        if _representation(register.type) == "code":
+            self.programs.texts += range(place, place + register.depth)
         if register.fold is not None:
             initial = register.fold.initial()
             self.programs.initial.append(0 if initial is None else encode(initial, register.type))
@@ -160,7 +166,9 @@ class Compiler:
             end = len(self.programs.code)
             if end == begin + 1 and self.programs.code[begin][0] == m.VALUE:
                 column = self.programs.code.pop()[1]
-        self.programs.updates.setdefault(register.variable, []).append((kind, place, register.depth, column, begin, end))
+        self.programs.updates.setdefault(register.variable, []).append(
+            (kind, place, register.depth, column, begin, end)
+        )
 
     # ── expressions ──────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -255,7 +263,7 @@ class Compiler:
                 self._emit(codes[operator][is_double])
                 self._check_range(node.type)
             case _ if operator in _COMPARISONS:
-                self._compile_comparison(operator, *operands, begin)
+                self._compile_comparison(operator, operands[0], operands[1], begin)
             case _ if operator in _ARITHMETIC:
                 self._compile_arithmetic(node, begin)
             case _:
@@ -326,9 +334,9 @@ class Compiler:
         times = {left.type.kind, right.type.kind} & {Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMP_NTZ, Kind.INTERVAL}
         if times and (Kind.DATE in times or operator not in (Operator.ADD, Operator.SUBTRACT)):
             raise NotCompiled(f"`{node}` of {left.type} and {right.type}")
-        if is_decimal and operator is Operator.MULTIPLY:
-            if _scale_of(left.type) + _scale_of(right.type) != result.scale:
-                raise NotCompiled(f"`{node}`, whose digits are cut")
+        is_cut = _scale_of(left.type) + _scale_of(right.type) != result.scale
+        if is_decimal and operator is Operator.MULTIPLY and is_cut:
+            raise NotCompiled(f"`{node}`, whose digits are cut")
         for side in (left, right):
             self._compile(side, begin)
             if is_decimal and operator is not Operator.MULTIPLY:
@@ -439,9 +447,9 @@ def _can_fail(expression: Expression) -> bool:
             return True
         if isinstance(node, Operation) and node.operator not in _CANNOT_FAIL:
             return True
-        if isinstance(node, Cast) and not (node.operand.type.is_numeric and node.type.kind is Kind.DOUBLE):
-            if not isinstance(node.operand, Literal):
-                return True
+        widens = isinstance(node, Cast) and node.operand.type.is_numeric and node.type.kind is Kind.DOUBLE
+        if isinstance(node, Cast) and not widens and not isinstance(node.operand, Literal):
+            return True
     return False
 
 
@@ -465,7 +473,7 @@ def encode(value: Any, data_type: DataType) -> int:
     if isinstance(value, bool | int) and data_type.kind is not Kind.DECIMAL:
         return int(value)
     if isinstance(value, datetime):
-        moment = value if value.tzinfo else value.replace(tzinfo=timezone.utc)
+        moment = value if value.tzinfo else value.replace(tzinfo=UTC)
         return (moment - _EPOCH) // timedelta(microseconds=1)
     if isinstance(value, date):
         return (value - date(1970, 1, 1)).days

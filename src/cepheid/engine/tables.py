@@ -62,6 +62,8 @@ class Tables:
     """Expressions over the event whose values the kernel reads."""
     initial: tuple[int, ...]
     known_at_first: int
+    text_registers: tuple[int, ...]
+    """The registers that hold codes of texts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +137,7 @@ class _Tabulation:
             tuple(code.columns),
             tuple(code.initial),
             code.known_at_first,
+            tuple(code.texts),
         )
 
     def params(self) -> npt.NDArray[np.int64]:

@@ -6,7 +6,7 @@ Compiled functions for the kernel. A timer knows its run and the run's generatio
 from __future__ import annotations
 
 from cepheid.engine.compiling import compiled
-from cepheid.engine.layout import *  # noqa: F403
+from cepheid.engine.layout import *
 
 
 @compiled
