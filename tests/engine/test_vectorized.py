@@ -163,6 +163,7 @@ def test_unknown_does_not_stop_what_comes_behind_it() -> None:
         ("ABS(m) > 0", "overflow"),
         ("CAST(m AS INT) = 3", "overflow"),
         ("CAST(d AS INT) = 3", "cannot cast nan to int"),
+        ("CAST(d * 1e19D AS BIGINT) = 3", "overflow"),
         ("CAST(CAST(n AS DOUBLE) + 1 AS INT) = 3", "overflow: 2147483648 does not fit into int"),
         ("name LIKE 'a!' ESCAPE '!'", "the pattern 'a!' is wrong"),
         ("CAST(at + INTERVAL '3000000' DAY AS DATE) IS NULL", "overflow"),
@@ -256,6 +257,14 @@ def test_casts_that_would_round_twice_or_lose_digits_are_left_to_the_rows(text: 
     with pytest.raises(NotVectorized):
         values(text, table)
     assert evaluate_or_fall_back(bound(text, table), table).to_pylist() == [True]
+
+
+def test_the_double_of_the_largest_bigint_is_cast_to_it() -> None:
+    table = pa.table({"d": [float(1 << 63), -float(1 << 63), 1.5, None]})
+    assert values("CAST(d AS BIGINT)", table) == [(1 << 63) - 1, -(1 << 63), 1, None]
+    assert values("CAST(CAST(d AS FLOAT) AS BIGINT)", table) == [(1 << 63) - 1, -(1 << 63), 1, None]
+    with pytest.raises(EvaluationError, match="overflow"):
+        values("CAST(d AS BIGINT)", pa.table({"d": [float((1 << 63) + (1 << 11))]}))
 
 
 def test_what_lies_under_a_null_is_not_computed_with() -> None:

@@ -189,11 +189,9 @@ def _temporal(operator: Operator) -> Binary:
 
 def _of_times(operator: Operator, left: Any, right: Any) -> Any:
     if operator in (Operator.MULTIPLY, Operator.DIVIDE):
-        interval, factor = (left, right) if isinstance(left, timedelta) else (right, left)
-        if operator is Operator.DIVIDE and factor == 0:
-            raise _division_by_zero(left, operator)
-        microseconds = _EXACT[operator](Decimal(interval // _MICROSECOND), Decimal(factor))
-        return timedelta(microseconds=int(microseconds.to_integral_value(ROUND_HALF_UP)))
+        return _scaled(operator, left, right)
+    if operator not in (Operator.ADD, Operator.SUBTRACT):
+        raise TypeError(operator)
     compute = _PYTHON[operator]
     if type(left) is date or type(right) is date:
         # Python adds only intervals to dates; Spark also whole numbers, which are days.
@@ -207,6 +205,26 @@ def _of_times(operator: Operator, left: Any, right: Any) -> Any:
     elif isinstance(left, datetime) and isinstance(right, datetime):
         left, right = as_aware(left), as_aware(right)
     return compute(left, right)
+
+
+def _scaled(operator: Operator, left: Any, right: Any) -> timedelta:
+    """An interval times or by a number, rounded half up to microseconds."""
+    swapped = operator is Operator.MULTIPLY and isinstance(right, timedelta)
+    interval, factor = (right, left) if swapped else (left, right)
+    if not (isinstance(interval, timedelta) and isinstance(factor, int | float | Decimal)):
+        raise TypeError(operator)
+    if operator is Operator.DIVIDE and factor == 0:
+        raise _division_by_zero(left, operator)
+    whole = interval // _MICROSECOND
+    if isinstance(factor, float):
+        # Spark computes in doubles, with what they lose of a long interval.
+        double = whole * factor if operator is Operator.MULTIPLY else whole / factor
+        if not math.isfinite(double):
+            raise EvaluationError(f"overflow: {shown(left)} {operator.value} {shown(right)}")
+        microseconds = Decimal(double)
+    else:
+        microseconds = _EXACT[operator](Decimal(whole), Decimal(factor))
+    return timedelta(microseconds=int(microseconds.to_integral_value(ROUND_HALF_UP)))
 
 
 def _by_values(operator: Operator) -> Binary:

@@ -20,17 +20,31 @@ from cepheid.errors import EvaluationError
 EXACT = Context(prec=80, rounding=ROUND_HALF_UP)
 """Wide enough for any product of two 38-digit decimals, so that only the final rounding to a type's scale rounds."""
 
-_INTEGER = re.compile(r"[+-]?\d+\Z")
+_BLANKS = "".join(map(chr, range(0x21)))
+"""What Java trims, and so Spark around the text of a double or a decimal."""
+_BLANKS_AND_DELETE = _BLANKS + "\x7f"
+"""What Spark itself trims, around the text of anything else."""
+_INTEGER = re.compile(r"[+-]?\d+\Z", re.ASCII)
+# A suffix is Java's: it says double or float whatever the target, and changes nothing.
+_DOUBLE = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)[df]?\Z", re.ASCII | re.IGNORECASE)
+_HEXADECIMAL_DOUBLE = re.compile(
+    r"([+-]?0x(?:[\da-f]+\.?[\da-f]*|\.[\da-f]+)p[+-]?\d+)[df]?\Z", re.ASCII | re.IGNORECASE
+)
+_NOT_FINITE = re.compile(r"(?i:[+-]?inf(?:inity)?|nan)\Z|[+-]NaN\Z", re.ASCII)
+# The one text in which Java reads the digits of any script.
+_DECIMAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\Z")
 _MOMENT = re.compile(
     r"(?P<year>\d{4})(?:-(?P<month>\d{1,2})(?:-(?P<day>\d{1,2})"
     r"(?:[ T](?P<rest>.*))?)?)?\Z",
-    re.DOTALL,
+    re.DOTALL | re.ASCII,
 )
-_CLOCK = re.compile(r"(\d{1,2})(?::(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,6})\d*)?)?)?\s*(Z|UTC|[+-]\d{1,2}(?::?\d{2})?)?\Z")
+_CLOCK = re.compile(
+    r"(\d{1,2})(?::(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,6})\d*)?)?)?\s*(Z|UTC|[+-]\d{1,2}(?::?\d{2})?)?\Z", re.ASCII
+)
 _TRUE = frozenset({"t", "true", "y", "yes", "1"})
 _FALSE = frozenset({"f", "false", "n", "no", "0"})
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
+_PAST_LARGEST_LONG = float(1 << 63)
 
 
 def cast(value: Any, target: DataType) -> Any:
@@ -63,10 +77,18 @@ def fit_integer(value: int, target: DataType) -> int:
 
 def fit_decimal(value: Decimal, target: DataType) -> Decimal:
     """The value rounded half up to the type's scale, if its digits then fit."""
-    rounded = value.quantize(Decimal(1).scaleb(-target.scale), context=EXACT)
-    if rounded.adjusted() + 1 + target.scale > target.precision and rounded != 0:
-        raise EvaluationError(f"overflow: {value} does not fit into {target}")
-    return rounded
+    # Looked at first: what is far too large would need more digits to be rounded than EXACT has.
+    whole_digits = value.adjusted() + 1 if value else 0
+    if whole_digits <= target.precision - target.scale:
+        rounded = with_plain_zero(value.quantize(Decimal(1).scaleb(-target.scale), context=EXACT))
+        if not rounded or rounded.adjusted() + 1 + target.scale <= target.precision:
+            return rounded
+    raise EvaluationError(f"overflow: {value} does not fit into {target}")
+
+
+def with_plain_zero(value: Decimal) -> Decimal:
+    """The value; Spark's decimals, unlike Python's and unlike doubles, have no zero below zero."""
+    return value if value else value.copy_abs()
 
 
 def single(value: float) -> float:
@@ -82,7 +104,7 @@ def single(value: float) -> float:
 
 def _boolean(value: Any, target: DataType) -> bool:
     if isinstance(value, str):
-        word = value.strip().lower()
+        word = value.strip(_BLANKS_AND_DELETE).lower()
         if word in _TRUE or word in _FALSE:
             return word in _TRUE
         raise ValueError(value)
@@ -93,9 +115,13 @@ def _boolean(value: Any, target: DataType) -> bool:
 
 def _integer(value: Any, target: DataType) -> int:
     if isinstance(value, str):
-        if not _INTEGER.match(value.strip()):
+        digits = value.strip(_BLANKS_AND_DELETE)
+        if not _INTEGER.match(digits):
             raise ValueError(value)
-        return fit_integer(int(value), target)
+        return fit_integer(int(digits), target)
+    if isinstance(value, float) and target.kind is Kind.LONG and value == _PAST_LARGEST_LONG:
+        # As a double the largest bigint is this number too, so Spark lets it pass.
+        return (1 << 63) - 1
     if isinstance(value, bool | int | float | Decimal):
         return fit_integer(int(value), target)
     if isinstance(value, datetime):
@@ -106,21 +132,34 @@ def _integer(value: Any, target: DataType) -> int:
 def _fractional(value: Any, target: DataType) -> float:
     if isinstance(value, datetime):
         value = (as_aware(value) - _EPOCH) / timedelta(seconds=1)
-    elif isinstance(value, str):
-        if "_" in value:
-            raise ValueError(value)
-        value = value.strip()
-    elif not isinstance(value, bool | int | float | Decimal):
+    elif not isinstance(value, str | bool | int | float | Decimal):
         raise ValueError(value)
-    number = float(value)
+    number = _double_of_text(value) if isinstance(value, str) else float(value)
     return single(number) if target.kind is Kind.FLOAT else number
+
+
+def _double_of_text(text: str) -> float:
+    """The number that Java reads, or one of the words for those that are not finite."""
+    trimmed = text.strip(_BLANKS)
+    if found := _DOUBLE.match(trimmed):
+        return float(found[1])
+    if found := _HEXADECIMAL_DOUBLE.match(trimmed):
+        try:
+            return float.fromhex(found[1])
+        except OverflowError:
+            return -math.inf if trimmed[0] == "-" else math.inf
+    if _NOT_FINITE.match(trimmed):
+        return float(trimmed)
+    raise ValueError(text)
 
 
 def _decimal(value: Any, target: DataType) -> Decimal:
     if isinstance(value, float):
         value = repr(value)
     elif isinstance(value, str):
-        value = value.strip()
+        value = value.strip(_BLANKS)
+        if not _DECIMAL.match(value):
+            raise ValueError(value)
     elif isinstance(value, bool):
         value = int(value)
     elif not isinstance(value, int | Decimal):
@@ -150,9 +189,9 @@ def _string(value: Any, target: DataType) -> str:
     if isinstance(value, Decimal):
         return format(value, "f")
     if isinstance(value, datetime):
-        text = (value.astimezone(UTC) if value.tzinfo else value).strftime("%H:%M:%S")
-        fraction = f".{value.microsecond:06}".rstrip("0") if value.microsecond else ""
-        return f"{(value.astimezone(UTC) if value.tzinfo else value).date().isoformat()} {text}{fraction}"
+        moment = as_naive(value)
+        fraction = f".{moment.microsecond:06}".rstrip("0") if moment.microsecond else ""
+        return f"{moment.date().isoformat()} {moment.strftime('%H:%M:%S')}{fraction}"
     if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, bytes):
@@ -186,12 +225,12 @@ def _binary(value: Any, target: DataType) -> bytes:
 
 def _date(value: Any, target: DataType) -> date:
     if isinstance(value, str):
-        found = _MOMENT.match(value.strip())
+        found = _MOMENT.match(value.strip(_BLANKS_AND_DELETE))
         if not found:
             raise ValueError(value)
         return date(int(found["year"]), int(found["month"] or 1), int(found["day"] or 1))
     if isinstance(value, datetime):
-        return (value.astimezone(UTC) if value.tzinfo else value).date()
+        return as_naive(value).date()
     if isinstance(value, date):
         return value
     raise ValueError(value)
@@ -201,7 +240,8 @@ def _timestamp(value: Any, target: DataType) -> datetime:
     if isinstance(value, bool | str):
         moment = _moment_of_text(value) if isinstance(value, str) else None
     elif isinstance(value, int | float | Decimal):
-        moment = _EPOCH + timedelta(microseconds=int(Decimal(value) * 1_000_000))
+        microseconds = value * 1e6 if isinstance(value, float) else EXACT.multiply(Decimal(value), Decimal(1_000_000))
+        moment = _EPOCH + timedelta(microseconds=int(microseconds))
     elif isinstance(value, datetime):
         moment = value
     else:
@@ -220,7 +260,7 @@ def timestamp_as_written(text: str) -> datetime:
 
 
 def _moment_of_text(text: str) -> datetime:
-    found = _MOMENT.match(text.strip())
+    found = _MOMENT.match(text.strip(_BLANKS_AND_DELETE))
     if not found:
         raise ValueError(text)
     day = date(int(found["year"]), int(found["month"] or 1), int(found["day"] or 1))
@@ -246,13 +286,23 @@ def _zone(text: str | None) -> timezone | None:
 
 
 def as_aware(moment: datetime) -> datetime:
-    """The moment with a zone: UTC where it has none."""
-    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+    """The moment in UTC, which it is taken to be in where it has no zone.
+
+    Python computes within any one zone by the clock on the wall, which is wrong whenever clocks are changed.
+    """
+    if moment.tzinfo is UTC:
+        return moment
+    if moment.tzinfo is None:
+        return moment.replace(tzinfo=UTC)
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        raise EvaluationError(f"overflow: in UTC {moment} lies outside of the years 1 to 9999") from None
 
 
 def as_naive(moment: datetime) -> datetime:
     """The moment in UTC, without a zone."""
-    return moment if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)
+    return moment if moment.tzinfo is None else as_aware(moment).replace(tzinfo=None)
 
 
 def _interval(value: Any, target: DataType) -> timedelta:

@@ -79,7 +79,9 @@ class Checker:
         same = source == target or Kind.UNKNOWN in (source.kind, target.kind) or Kind.NULL in (source.kind, target.kind)
         if same or (source.is_integral and target.is_integral) or (source.is_fractional and target.is_fractional):
             return expression
-        if source.kind is target.kind is Kind.INTERVAL or (source.kind is target.kind and target.kind is Kind.DECIMAL):
+        if source.kind is target.kind is Kind.INTERVAL:
+            return expression
+        if source.kind is target.kind is Kind.DECIMAL and source.scale <= target.scale:
             return expression
         return self._cast(expression, target, True, expression.span)
 
@@ -331,7 +333,10 @@ class Checker:
 
 def _rounded(operator: Operator, source: DataType, digits: tuple[Expression, ...]) -> DataType:
     """The type of ABS, NEGATE, ROUND, FLOOR and CEIL."""
-    if operator in (Operator.ABS, Operator.NEGATE) or source.kind is Kind.NULL:
+    whole = operator in (Operator.FLOOR, Operator.CEIL)
+    if source.kind is Kind.NULL:
+        return types.LONG if whole else types.DOUBLE
+    if operator in (Operator.ABS, Operator.NEGATE) or (whole and source.kind is Kind.DECIMAL and source.scale == 0):
         return source
     if source.kind is Kind.DECIMAL:
         wanted = digits[0].value if digits and isinstance(digits[0], Literal) else 0

@@ -7,10 +7,12 @@ decides what is built; `Taken` and `Evaluate` are the types of all that is compi
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import datetime
+from decimal import Decimal
 from typing import Any, Protocol, TypeAlias
 
 from cepheid.conditions.arithmetic import compare, equal
-from cepheid.conditions.casting import shown
+from cepheid.conditions.casting import as_aware, shown
 from cepheid.conditions.expression import Aggregate, FoldValue
 from cepheid.errors import EvaluationError
 from cepheid.syntax.tree import Event
@@ -35,6 +37,32 @@ Compute: TypeAlias = Callable[..., Any]
 
 def constant(value: Any) -> Evaluate:
     return lambda event, taken: value
+
+
+def column(name: str) -> Evaluate:
+    return lambda event, taken: event.get(name)
+
+
+def column_of_moments(name: str, naive_is_utc: bool) -> Evaluate:
+    """A column in which timestamps may have any zone: they are instants, so they are read in UTC."""
+
+    def evaluate(event: Event, taken: Taken) -> Any:
+        value = event.get(name)
+        if isinstance(value, datetime) and (naive_is_utc or value.tzinfo is not None):
+            return as_aware(value)
+        return value
+
+    return evaluate
+
+
+def column_of_decimals(name: str) -> Evaluate:
+    """A column of decimals; Arrow's unsigned 64-bit integers are some, and arrive as whole numbers."""
+
+    def evaluate(event: Event, taken: Taken) -> Any:
+        value = event.get(name)
+        return Decimal(value) if type(value) is int else value
+
+    return evaluate
 
 
 def strict_binary(compute: Compute, left: Evaluate, right: Evaluate) -> Evaluate:

@@ -76,8 +76,8 @@ def compile_expression(expression: Expression) -> Evaluate:
     match expression:
         case Literal():
             return closures.constant(_value(expression))
-        case Column(name=name):
-            return lambda event, taken: event.get(name)
+        case Column():
+            return _column(expression)
         case Aggregate():
             return lambda event, taken: taken.aggregate(expression)
         case FoldValue():
@@ -98,6 +98,15 @@ def compile_expression(expression: Expression) -> Evaluate:
             problem = "a Spark Column is computed by Spark only"
             raise ConditionError("condition", problem, "run the pattern on a DataFrame with `match`, or write SQL text")
     raise AssertionError(f"`{expression}` is not bound: conditions must be bound before they run")
+
+
+def _column(column: Column) -> Evaluate:
+    match column.type.kind:
+        case Kind.DECIMAL:
+            return closures.column_of_decimals(column.name)
+        case Kind.TIMESTAMP | Kind.UNKNOWN:
+            return closures.column_of_moments(column.name, naive_is_utc=column.type.kind is Kind.TIMESTAMP)
+    return closures.column(column.name)
 
 
 def _value(literal: Literal) -> Any:
@@ -122,6 +131,9 @@ def _cast(expression: Cast) -> Evaluate:
     inner = compile_expression(operand)
     if operand.type.kind is Kind.FLOAT and target.kind is Kind.STRING:
         return closures.strict(single_text, (inner,))
+    if operand.type.kind is Kind.DECIMAL and target.kind is Kind.STRING:
+        # Binding leaves a decimal that is brought to more digits as it is; here the zeros behind it show.
+        return lambda event, taken: cast(cast(inner(event, taken), operand.type), target)
     return lambda event, taken: cast(inner(event, taken), target)
 
 

@@ -124,10 +124,14 @@ class Literal(Expression):
     """A constant; None is NULL.
 
     A TIMESTAMP written without a zone has a value without one: Spark reads it in the session's time zone, the portable
-    evaluator in UTC.
+    evaluator in UTC. Compared by how Python shows the value: there 0.0 and -0.0 differ, and 1, 1.0 and True.
     """
 
-    value: Any
+    value: Any = field(compare=False)
+    identity: str = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "identity", repr(self.value))
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,13 +8,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_UP, Decimal
 from functools import lru_cache
 from typing import Any
 
 from cepheid.conditions import types
-from cepheid.conditions.casting import EXACT, cast, fit_integer, single
+from cepheid.conditions.casting import EXACT, as_naive, cast, fit_integer, single, with_plain_zero
 from cepheid.conditions.expression import Operation, Operator
 from cepheid.conditions.types import DataType, Kind
 from cepheid.errors import EvaluationError
@@ -27,9 +27,9 @@ def function(expression: Operation) -> Callable[..., Any]:
     result = expression.type
     match expression.operator:
         case Operator.NEGATE:
-            return lambda value: _signed(-_number(value), value, result)
+            return lambda value: _negated(_number(value), result)
         case Operator.ABS:
-            return lambda value: _signed(abs(_number(value)), value, result)
+            return lambda value: _absolute(_number(value), result)
         case Operator.ROUND:
             return lambda value, digits=0: _round(_number(value), digits, result)
         case Operator.FLOOR:
@@ -48,7 +48,18 @@ def _number(value: Any) -> Any:
     return value
 
 
-def _signed(computed: Any, value: Any, result: DataType) -> Any:
+def _negated(value: Any, result: DataType) -> Any:
+    if isinstance(value, Decimal):
+        # Python's minus would round to the digits of its context.
+        return with_plain_zero(value.copy_negate())
+    return _fitting(-value, result)
+
+
+def _absolute(value: Any, result: DataType) -> Any:
+    return value.copy_abs() if isinstance(value, Decimal) else _fitting(abs(value), result)
+
+
+def _fitting(computed: Any, result: DataType) -> Any:
     if isinstance(computed, int):
         return fit_integer(computed, result if result.is_integral else types.LONG)
     return computed
@@ -62,10 +73,11 @@ def _round(value: Any, digits: int, result: DataType) -> Any:
     # The digits that a double shows, not those it is made of: 2.675 is rounded to 2.68, as in Spark.
     exact = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
     rounded = exact.quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP, EXACT) if _has_more(exact, digits) else exact
+    rounded = with_plain_zero(rounded)
     if isinstance(value, float):
         return single(float(rounded)) if result.kind is Kind.FLOAT else float(rounded)
     if isinstance(value, int):
-        return fit_integer(int(rounded), result if result.is_integral else types.LONG)
+        return _fitting(int(rounded), result)
     return rounded.quantize(Decimal(1).scaleb(-max(digits, 0)), context=EXACT) if digits < 0 else rounded
 
 
@@ -84,7 +96,7 @@ def _whole(value: Any, rounding: str) -> Any:
             return _LARGEST_LONG if value > 0 else _LEAST_LONG
         whole = math.floor(value) if rounding is ROUND_FLOOR else math.ceil(value)
         return min(max(whole, _LEAST_LONG), _LARGEST_LONG)
-    return value.to_integral_value(rounding) if isinstance(value, Decimal) else value
+    return with_plain_zero(value.to_integral_value(rounding)) if isinstance(value, Decimal) else value
 
 
 def _text(value: Any) -> str:
@@ -134,8 +146,7 @@ def _regular_expression(pattern: str) -> re.Pattern[str]:
 
 def _moment(value: Any) -> datetime:
     """A timestamp as its UTC clock shows it."""
-    moment: datetime = value if isinstance(value, datetime) else cast(value, types.TIMESTAMP)
-    return moment.astimezone(UTC) if moment.tzinfo is not None else moment
+    return as_naive(value if isinstance(value, datetime) else cast(value, types.TIMESTAMP))
 
 
 _PLAIN: dict[Operator, Callable[..., Any]] = {

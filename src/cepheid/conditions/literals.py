@@ -10,7 +10,7 @@ from datetime import timedelta
 from decimal import Decimal
 
 from cepheid.conditions import types
-from cepheid.conditions.casting import cast, single, timestamp_as_written
+from cepheid.conditions.casting import cast, single, timestamp_as_written, with_plain_zero
 from cepheid.conditions.expression import Literal
 from cepheid.conditions.types import DataType
 from cepheid.errors import EvaluationError
@@ -19,7 +19,9 @@ _SUFFIXES = {"Y": types.BYTE, "S": types.SHORT, "L": types.LONG}
 _ESCAPES = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a"}
 _ESCAPED = re.compile(r"\\(u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|[0-3][0-7]{2}|.)", re.DOTALL)
 _STRING = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""", re.DOTALL)
-_NUMBER = re.compile(r"\d+(\.\d*)?(e[+-]?\d+)?(bd|[yslfd])?\Z|\.\d+(e[+-]?\d+)?(bd|[fd])?\Z", re.IGNORECASE)
+_NUMBER = re.compile(r"\d+(\.\d*)?(e[+-]?\d+)?(bd|[yslfd])?\Z|\.\d+(e[+-]?\d+)?(bd|[fd])?\Z", re.IGNORECASE | re.ASCII)
+_WHOLE_AMOUNT = re.compile(r"[+-]?\d+\Z", re.ASCII)
+_AMOUNT_OF_SECONDS = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)\Z", re.ASCII)
 _UNITS = {
     "week": timedelta(weeks=1),
     "day": timedelta(days=1),
@@ -87,7 +89,7 @@ def _decimal(value: Decimal) -> Literal:
     precision = max(len(digits) + max(exponent, 0), scale)
     if precision > types.MAX_PRECISION:
         raise ValueError("a decimal has at most 38 digits")
-    return Literal(Decimal(format(value, "f")), type=types.decimal(precision, scale))
+    return Literal(with_plain_zero(Decimal(format(value, "f"))), type=types.decimal(precision, scale))
 
 
 def string(text: str) -> str:
@@ -118,6 +120,7 @@ def moment(text: str, data_type: DataType) -> Literal:
     """`DATE '…'`, `TIMESTAMP '…'` or `TIMESTAMP_NTZ '…'`; a timestamp without zone keeps none (see `Literal`)."""
     try:
         value = timestamp_as_written(text) if data_type == types.TIMESTAMP else cast(text, data_type)
+        cast(value, data_type)  # the evaluator's years end at 9999, in UTC as well
         return Literal(value, type=data_type)
     except EvaluationError as error:
         example = "2024-01-31" if data_type == types.DATE else "2024-01-31 13:45:00"
@@ -134,9 +137,9 @@ def interval(amount: str, unit: str, last_unit: str | None = None) -> Literal:
     if first not in _UNITS:
         raise ValueError(f"`{unit}` is not a unit of time; use DAY, HOUR, MINUTE or SECOND")
     try:
-        microseconds = Decimal(amount.strip()) * (_UNITS[first] // timedelta(microseconds=1))
-        if first != "second" and Decimal(amount.strip()) % 1:
+        if not (_AMOUNT_OF_SECONDS if first == "second" else _WHOLE_AMOUNT).match(amount.strip()):
             raise ValueError(amount)
+        microseconds = Decimal(amount.strip()) * (_UNITS[first] // timedelta(microseconds=1))
         value = timedelta(microseconds=int(microseconds))
     except (ArithmeticError, ValueError) as error:
         raise ValueError(f"'{amount}' is not a number of {first}s") from error
@@ -147,7 +150,7 @@ def _interval_range(amount: str, first: str, last: str) -> Literal:
     if first in _CALENDAR_UNITS:
         raise CalendarInterval("an interval of months has no fixed length")
     pattern = _RANGES.get((first, last))
-    found = re.fullmatch(rf"(?P<sign>[+-]?){pattern}", amount.strip()) if pattern else None
+    found = re.fullmatch(rf"(?P<sign>[+-]?){pattern}", amount.strip(), re.ASCII) if pattern else None
     if found is None:
         raise ValueError(f"'{amount}' is not an interval {first.upper()} TO {last.upper()}")
     fields = found.groupdict()

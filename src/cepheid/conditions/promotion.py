@@ -44,7 +44,9 @@ def _common_number(left: DataType, right: DataType) -> DataType:
     first, second = as_decimal(left), as_decimal(right)
     whole = max(first.precision - first.scale, second.precision - second.scale)
     scale = max(first.scale, second.scale)
-    return decimal(whole + scale, scale)
+    # Beyond 38 digits those behind the point go first, all of them if need be; results of arithmetic keep six.
+    excess = max(0, whole + scale - types.MAX_PRECISION)
+    return DataType(Kind.DECIMAL, whole + scale - excess, max(0, scale - excess))
 
 
 def _of_string_and(other: DataType) -> DataType | None:
@@ -76,10 +78,8 @@ def arithmetic(operator: Operator, left: Expression, right: Expression) -> tuple
     if Kind.UNKNOWN in (first.kind, second.kind):
         return first, second, types.UNKNOWN
     if Kind.NULL in (first.kind, second.kind):
-        known = second if first.kind is Kind.NULL else first
-        if known.is_numeric or known.kind in (Kind.NULL, Kind.INTERVAL):
-            return first, second, types.DOUBLE if operator is Operator.DIVIDE and known.is_integral else known
-        return first, second, types.UNKNOWN if known.is_moment else types.NULL
+        result = _of_null(operator, first, second)
+        return None if result is None else (first, second, result)
     if first.kind is Kind.STRING and second.is_numeric:
         first = types.LONG if second.is_integral and operator is not Operator.DIVIDE else types.DOUBLE
     elif second.kind is Kind.STRING and first.is_numeric:
@@ -91,6 +91,33 @@ def arithmetic(operator: Operator, left: Expression, right: Expression) -> tuple
             return _decimals(operator, _literal_decimal(left), _literal_decimal(right))
         return _numbers(operator, first, second)
     return _with_time(operator, first, second)
+
+
+def _of_null(operator: Operator, first: DataType, second: DataType) -> DataType | None:
+    """The type of the NULL that comes of a NULL: mostly that of two values of the other side's type."""
+    known = second if first.kind is Kind.NULL else first
+    if known.kind is Kind.NULL or (first.kind is Kind.NULL and operator is Operator.DIVIDE and known.is_numeric):
+        return types.LONG if operator is Operator.INTEGER_DIVIDE else types.DOUBLE
+    if known.kind is Kind.DECIMAL:
+        return _decimals(operator, known, known)[2]
+    if known.is_numeric:
+        found = _numbers(operator, known, known)
+        return None if found is None else found[2]
+    if operator in (Operator.ADD, Operator.SUBTRACT):
+        return _moved_by_null(operator, known)
+    if known.kind is not Kind.INTERVAL or operator is Operator.MODULO:
+        return None
+    if operator is Operator.INTEGER_DIVIDE:
+        return types.LONG
+    return None if operator is Operator.DIVIDE and first.kind is Kind.NULL else types.INTERVAL
+
+
+def _moved_by_null(operator: Operator, known: DataType) -> DataType | None:
+    if known.is_moment and operator is Operator.SUBTRACT:
+        return types.DAYS if known.kind is Kind.DATE else types.INTERVAL
+    if known.kind is Kind.DATE:
+        return types.TIMESTAMP
+    return known if known.is_moment or known.kind is Kind.INTERVAL else None
 
 
 def _numbers(operator: Operator, first: DataType, second: DataType) -> tuple[DataType, DataType, DataType] | None:

@@ -24,9 +24,10 @@ def new_run(runs, counters):
 
 
 @inlined
-def free_run(runs, counters, run):
+def free_run(runs, extra, counters, run):
     """Let a run's place be used again; its generation tells timers that it is gone."""
-    runs[run, R_GENERATION] += 1
+    if len(extra) > 1:
+        extra[run, X_GENERATION] += 1
     runs[run, R_NEXT] = counters[Q_FREE_RUN]
     counters[Q_FREE_RUN] = run
 
@@ -37,8 +38,7 @@ def new_node(nodes, counters, event, previous, variable):
     counters[Q_USED_NODES] = node + 1
     nodes[node, N_EVENT] = event
     nodes[node, N_PREVIOUS] = previous
-    nodes[node, N_VARIABLE] = variable
-    nodes[node, N_STATE] = 0
+    nodes[node, N_STATE] = variable
     if previous == NONE:
         nodes[node, N_START] = event
         nodes[node, N_DEPTH] = 1
@@ -68,7 +68,7 @@ def precedes(nodes, one, other):
         one, other = nodes[one, N_PREVIOUS], nodes[other, N_PREVIOUS]
     if nodes[one, N_EVENT] != nodes[other, N_EVENT]:
         return nodes[one, N_EVENT] < nodes[other, N_EVENT]
-    return nodes[one, N_VARIABLE] < nodes[other, N_VARIABLE]
+    return nodes[one, N_STATE] & VARIABLE < nodes[other, N_STATE] & VARIABLE
 
 
 @compiled
@@ -106,7 +106,7 @@ def extract(nodes, listed, ends):
         node = np.int64(listed[index])
         place = ends[index] - 1
         while node != NONE:
-            variables[place] = nodes[node, N_VARIABLE]
+            variables[place] = nodes[node, N_STATE] & VARIABLE
             events[place] = nodes[node, N_EVENT]
             node = np.int64(nodes[node, N_PREVIOUS])
             place -= 1

@@ -54,13 +54,13 @@ def ending_due(params, positions, guards, time, runs, nodes, run, is_next):
 
 
 @compiled
-def start_timers(params, ordinal, runs, nodes, timers, counters, slots, slot, run, due):
+def start_timers(params, ordinal, runs, extra, nodes, timers, counters, slots, slot, run, due):
     """Have a run looked at when it is due, and when its count window ends."""
     if due != NEVER:
-        add_timer(timers, counters, slots, slot, K_TIMERS, due, run, runs[run, R_GENERATION])
+        add_timer(timers, counters, slots, slot, K_TIMERS, due, run, extra[run, X_GENERATION])
     if params[P_COUNT] != NEVER:
         last = ordinal[nodes[runs[run, R_NODE], N_START]] + params[P_COUNT]
-        add_timer(timers, counters, slots, slot, K_COUNT_TIMERS, last, run, runs[run, R_GENERATION])
+        add_timer(timers, counters, slots, slot, K_COUNT_TIMERS, last, run, extra[run, X_GENERATION])
 
 
 @compiled
@@ -93,7 +93,7 @@ def forbid(params, ordinal, forbidden, nodes, slots, slot, node):
         found = np.int64(NONE)
         link = np.int64(node)
         while link != NONE:
-            if nodes[link, N_VARIABLE] == params[P_SKIP_VARIABLE]:
+            if nodes[link, N_STATE] & VARIABLE == params[P_SKIP_VARIABLE]:
                 found = np.int64(nodes[link, N_EVENT])
                 if kind == TO_LAST:
                     break
@@ -154,12 +154,12 @@ def decide_ending(runs, nodes, candidates, counters, run):
 
 
 @compiled
-def pop_due(timers, counters, slots, runs, due, window_ended, slot, moment, ordinal, is_end):
+def pop_due(timers, counters, slots, extra, due, window_ended, slot, moment, ordinal, is_end):
     """Take off the timers that fall due; returns how many runs they name."""
     count = 0
     while slots[slot, K_TIMERS] != NONE and timers[slots[slot, K_TIMERS], T_DUE] <= moment:
         timer = pop_timer(timers, counters, slots, slot, K_TIMERS)
-        if runs[timers[timer, T_RUN], R_GENERATION] == timers[timer, T_GENERATION]:
+        if extra[timers[timer, T_RUN], X_GENERATION] == timers[timer, T_GENERATION]:
             due[count] = timers[timer, T_RUN]
             window_ended[count] = 0
             count += 1
@@ -167,7 +167,7 @@ def pop_due(timers, counters, slots, runs, due, window_ended, slot, moment, ordi
         if not is_end and timers[slots[slot, K_COUNT_TIMERS], T_DUE] > ordinal:
             break
         timer = pop_timer(timers, counters, slots, slot, K_COUNT_TIMERS)
-        if runs[timers[timer, T_RUN], R_GENERATION] == timers[timer, T_GENERATION]:
+        if extra[timers[timer, T_RUN], X_GENERATION] == timers[timer, T_GENERATION]:
             due[count] = timers[timer, T_RUN]
             window_ended[count] = 1
             count += 1
@@ -177,7 +177,7 @@ def pop_due(timers, counters, slots, runs, due, window_ended, slot, moment, ordi
 @compiled
 def moment_decided(a, e, w, slot, partition, moment, ordinal, is_end):
     """Decide everything that falls due at one moment: timeouts first, then matches. Returns DONE or what is wrong."""
-    due = pop_due(w.timers, w.counters, w.slots, w.runs, w.due, w.window_ended, slot, moment, ordinal, is_end)
+    due = pop_due(w.timers, w.counters, w.slots, w.extra, w.due, w.window_ended, slot, moment, ordinal, is_end)
     reports = 0
     for place in range(due):
         run = w.due[place]
@@ -199,13 +199,13 @@ def moment_decided(a, e, w, slot, partition, moment, ordinal, is_end):
                 w.runs[run, R_OPEN] &= ~(1 << (way - first))
         if w.runs[run, R_OPEN] == 0:
             w.nodes[node, N_STATE] -= OPEN
-            if w.nodes[node, N_STATE] == 0:  # neither complete nor pending, and no other place is open
+            if w.nodes[node, N_STATE] & ~VARIABLE == 0:  # neither complete nor pending, and no other place is open
                 w.candidates[reports] = node
                 reports += 1
         else:
             following = earliest_deadline(a.params, a.positions, a.ways, e.time, w.runs, w.nodes, run)
             if following != NEVER:
-                add_timer(w.timers, w.counters, w.slots, slot, K_TIMERS, following, run, w.runs[run, R_GENERATION])
+                add_timer(w.timers, w.counters, w.slots, slot, K_TIMERS, following, run, w.extra[run, X_GENERATION])
     if reports > 1:
         sort_nodes(w.nodes, w.candidates, w.spare, reports)
     for place in range(reports):

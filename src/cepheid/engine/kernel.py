@@ -40,7 +40,7 @@ from cepheid.engine.deciding import (
     start_timers,
 )
 from cepheid.engine.layout import *
-from cepheid.engine.lists import clear, is_gone, settle, sweep
+from cepheid.engine.lists import clear, is_gone, place_in_index, rebuild_index, settle, sweep
 from cepheid.engine.machine import evaluate, update_registers
 
 
@@ -104,7 +104,9 @@ def step(a, e, w, run, position, event, is_next):
     if row[S_GAP]:
         gone = np.uint64(e.time[event]) - np.uint64(e.time[w.nodes[node, N_EVENT]])
     takers = 0
-    rivals = w.runs[run, R_RIVALS]
+    rivals = 0
+    if row[S_RIVALS] < row[S_RIVALS_END]:
+        rivals = w.extra[run, X_RIVALS]
     if rivals:
         for number in range(row[S_RIVALS_END] - row[S_RIVALS]):  # rule 5
             if not rivals >> number & 1:
@@ -118,7 +120,7 @@ def step(a, e, w, run, position, event, is_next):
                 takers |= 1 << number
             if a.rivals[rival, C_KIND] == STRICT or (holds and a.rivals[rival, C_KIND] == RELAXED):
                 rivals &= ~(1 << number)
-        w.runs[run, R_RIVALS] = rivals
+        w.extra[run, X_RIVALS] = rivals
     is_open = w.runs[run, R_OPEN]
     for number in range(row[S_CONTINUATIONS_END] - row[S_CONTINUATIONS]):
         if not is_open >> number & 1:
@@ -178,14 +180,17 @@ def see_ending(a, e, w, slot, run, event, is_next):
         decide_ending(w.runs, w.nodes, w.candidates, w.counters, run)
     elif is_next:
         due = ending_due(a.params, a.positions, a.guards, e.time, w.runs, w.nodes, run, False)
-        start_timers(a.params, e.ordinal, w.runs, w.nodes, w.timers, w.counters, w.slots, slot, run, due)
+        start_timers(a.params, e.ordinal, w.runs, w.extra, w.nodes, w.timers, w.counters, w.slots, slot, run, due)
     return waits
 
 
 @inlined
 def walk_runs(a, e, w, slot, event):
-    """Show an event to all runs that it concerns: list by list, then the fresh ones, which join their lists behind
-    it."""
+    """Show an event to all runs that it concerns: list by list, then the fresh ones, which join their lists behind it.
+
+    Of a position with an index only the runs with the event's own value are walked. One of these that is over leaves
+    its chain at once and its list when that is swept.
+    """
     bits = e.bits[event]
     positions = w.lists.shape[1] // L_SIZE
     for number in range(1, positions + 1):
@@ -195,12 +200,22 @@ def walk_runs(a, e, w, slot, event):
         run = w.slots[slot, K_FRESH] if is_next else np.int64(w.lists[slot, head])
         if run == NONE or not (is_next or bits & a.interest[position]):
             continue
-        w.slots[slot, K_FRESH] = NONE if is_next else w.slots[slot, K_FRESH]
+        bucket = np.int64(NONE)
+        if is_next:
+            w.slots[slot, K_FRESH] = NONE
+        elif a.positions[position, S_INDEX] >= 0:
+            column = a.positions[position, S_INDEX_COLUMN]
+            if not e.known[event] >> np.uint64(column) & np.uint64(1):
+                continue
+            bucket = place_in_index(w.buckets, slot, position, e.values[event, column])
+            run = np.int64(w.buckets[bucket])
         previous = np.int64(NONE)
         while run != NONE:
-            following = np.int64(w.runs[run, R_NEXT])
+            following = np.int64(w.runs[run, R_NEXT] if bucket == NONE else w.runs[run, R_CHAIN])
             place = np.int64(w.runs[run, R_POSITION])
-            if is_gone(a, e, w, slot, w.nodes[w.runs[run, R_NODE], N_START], event):
+            if bucket != NONE and (place != position or (len(w.owner) > 1 and w.owner[run] != slot)):
+                stays = True
+            elif is_gone(a, e, w, slot, w.nodes[w.runs[run, R_NODE], N_START], event):
                 stays = False
             elif place >= a.params[P_POSITIONS]:
                 stays = see_ending(a, e, w, slot, run, event, is_next)
@@ -216,8 +231,14 @@ def walk_runs(a, e, w, slot, event):
                     settle(a, e, w, slot, run, event)
                 else:
                     previous = run
+            elif bucket != NONE:
+                w.runs[run, R_OPEN] = 0
+                if previous == NONE:
+                    w.buckets[bucket] = following
+                else:
+                    w.runs[previous, R_CHAIN] = following
             else:
-                free_run(w.runs, w.counters, run)
+                free_run(w.runs, w.extra, w.counters, run)
                 w.slots[slot, K_LIVE] -= 1
                 if not is_next:
                     w.lists[slot, head - L_HEAD + L_LENGTH] -= 1
@@ -229,7 +250,7 @@ def walk_runs(a, e, w, slot, event):
 
 
 @compiled
-def merge_created(runs, created, spare, counters):
+def merge_created(runs, extra, created, spare, counters):
     """Bring together what the same partial match became by the same variable, and drop equal targets.
 
     A merge sort of the entries by parent, variable and target, bottom up, in turns between the array and its spare
@@ -260,7 +281,7 @@ def merge_created(runs, created, spare, counters):
     for place in range(1, count):
         if is_same(created, kept - 1, place) and created[kept - 1, 2] == created[place, 2]:
             if created[place, 3] != NONE:
-                free_run(runs, counters, np.int64(created[place, 3]))
+                free_run(runs, extra, counters, np.int64(created[place, 3]))
             continue
         for column in range(4):
             created[kept, column] = created[place, column]
@@ -318,13 +339,12 @@ def place_endings(a, e, w, slot, source, event):
         w.runs[run, R_NODE] = node
         w.runs[run, R_POSITION] = a.lists[index]
         w.runs[run, R_OPEN] = 1
-        w.runs[run, R_RIVALS] = 0
         if a.params[P_REGISTERS] > 0:
             for register in range(w.registers.shape[1]):
                 w.registers[run, register] = w.registers[source, register]
         w.nodes[node, N_STATE] += PENDING
         due = ending_due(a.params, a.positions, a.guards, e.time, w.runs, w.nodes, run, True)
-        start_timers(a.params, e.ordinal, w.runs, w.nodes, w.timers, w.counters, w.slots, slot, run, due)
+        start_timers(a.params, e.ordinal, w.runs, w.extra, w.nodes, w.timers, w.counters, w.slots, slot, run, due)
         join(a, e, w, slot, run, event)
 
 
@@ -341,21 +361,24 @@ def place_created(a, e, w, slot, event, lingers):
             a.params[P_SKIP] == TO_NEXT and e.forbidden[start] != 0
         )
         if is_forbidden and not lingers:
-            free_run(w.runs, w.counters, run)
+            free_run(w.runs, w.extra, w.counters, run)
             continue
         w.runs[run, R_NODE] = node
         row = a.positions[target]
         if row[S_ENDINGS] < row[S_ENDINGS_END] and not w.nodes[node, N_STATE] & COMPLETE:
             place_endings(a, e, w, slot, run, event)
         if row[S_CONTINUATIONS] == row[S_CONTINUATIONS_END]:
-            free_run(w.runs, w.counters, run)
+            free_run(w.runs, w.extra, w.counters, run)
             continue
         w.runs[run, R_OPEN] = (1 << (row[S_CONTINUATIONS_END] - row[S_CONTINUATIONS])) - 1
-        w.runs[run, R_RIVALS] = (1 << (row[S_RIVALS_END] - row[S_RIVALS])) - 1
+        if len(w.owner) > 1:
+            w.owner[run] = slot
+        if len(w.extra) > 1:
+            w.extra[run, X_RIVALS] = (1 << (row[S_RIVALS_END] - row[S_RIVALS])) - 1
         if a.params[P_TIMEOUTS]:
             w.nodes[node, N_STATE] += OPEN
             due = earliest_deadline(a.params, a.positions, a.ways, e.time, w.runs, w.nodes, run)
-            start_timers(a.params, e.ordinal, w.runs, w.nodes, w.timers, w.counters, w.slots, slot, run, due)
+            start_timers(a.params, e.ordinal, w.runs, w.extra, w.nodes, w.timers, w.counters, w.slots, slot, run, due)
         join(a, e, w, slot, run, event)
     w.counters[Q_CREATED] = 0
 
@@ -372,11 +395,32 @@ def note_not_before(a, e, w, slot, event):
             w.slots[slot, place + 1] = e.time[event]
 
 
-@inlined
-def has_room(a, w, slot):
-    """Whether the pool has room for whatever one event may create and decide."""
-    live = w.slots[slot, K_LIVE]
-    spare = (live + 1) * a.params[P_BRANCH] + 2
+@compiled
+def most_created(a, e, w, slot, event):
+    """How many runs an event may create at most: those that it can show itself to, times their branches."""
+    touched = np.int64(1)
+    run = w.slots[slot, K_FRESH]
+    while run != NONE:
+        touched += 1
+        run = np.int64(w.runs[run, R_NEXT])
+    for position in range(1, a.params[P_POSITIONS]):
+        if w.lists[slot, L_SIZE * position + L_LENGTH] == 0 or not e.bits[event] & a.interest[position]:
+            continue
+        if a.positions[position, S_INDEX] < 0:
+            touched += w.lists[slot, L_SIZE * position + L_LENGTH]
+        else:
+            bucket = place_in_index(w.buckets, slot, position, e.values[event, a.positions[position, S_INDEX_COLUMN]])
+            run = np.int64(w.buckets[bucket])
+            while run != NONE:
+                touched += 1
+                run = np.int64(w.runs[run, R_CHAIN])
+    return touched * a.params[P_BRANCH] + 2
+
+
+@compiled
+def fits(a, w, slot, spare):
+    """Whether the pool has room for so many new runs, and for all that time may decide before them."""
+    live = w.slots[slot, K_LIVE] if a.params[P_TIMED] else np.int64(0)
     if w.counters[Q_USED_RUNS] + spare > w.runs.shape[0] or w.counters[Q_USED_NODES] + spare > w.nodes.shape[0]:
         return False
     if spare + live > w.created.shape[0] or w.counters[Q_MATCHES] + spare + live > w.matches.shape[0]:
@@ -390,9 +434,25 @@ def has_room(a, w, slot):
 
 
 @inlined
+def has_room(a, e, w, slot, event):
+    """Whether the pool has room for whatever one event may create and decide; looked at closely only where it is
+    scarce."""
+    spare = (w.slots[slot, K_LIVE] + 1) * a.params[P_BRANCH] + 2
+    if (
+        a.params[P_TIMED] == 0
+        and w.counters[Q_USED_RUNS] + spare <= w.runs.shape[0]
+        and w.counters[Q_USED_NODES] + spare <= w.nodes.shape[0]
+        and spare <= w.created.shape[0]
+        and w.counters[Q_MATCHES] + spare <= w.matches.shape[0]
+    ):
+        return True
+    return fits(a, w, slot, most_created(a, e, w, slot, event))
+
+
+@inlined
 def handle(a, e, w, slot, partition, event):
     """One event of one partition. Returns DONE, GROW (nothing has happened yet), or what is wrong."""
-    if not has_room(a, w, slot):
+    if not has_room(a, e, w, slot, event):
         return GROW
     moment = e.time[event]
     if a.params[P_TIMED]:
@@ -412,14 +472,14 @@ def handle(a, e, w, slot, partition, event):
     lingers = a.params[P_TIMEOUTS] != 0 and a.params[P_COUNT] != NEVER
     if w.counters[Q_CREATED] > 0:
         if a.params[P_AMBIGUOUS] and w.counters[Q_CREATED] > 1:
-            merge_created(w.runs, w.created, w.spare, w.counters)
+            merge_created(w.runs, w.extra, w.created, w.spare, w.counters)
         make_nodes(a, w, event)
     if w.counters[Q_CANDIDATES] > 0:
         problem = emit(a, e, w, slot, partition, moment)
         if problem != DONE:
             return problem
         if w.slots[slot, K_FIRST_ALLOWED] > e.ordinal[event] and not lingers and w.slots[slot, K_LIVE] > 0:
-            clear(w.lists, w.runs, w.slots, w.counters, slot)  # every run there is has started by now
+            clear(a, w, slot)  # every run there is has started by now
     if w.counters[Q_CREATED] > 0:
         place_created(a, e, w, slot, event, lingers)
         if w.slots[slot, K_LIVE] > a.params[P_MAX_RUNS]:
@@ -450,16 +510,16 @@ def finish_slot(a, e, w, slot, partition, finish, moment):
 
 
 @compiled
-def reset_slot(lists, runs, slots, counters, slot, first):
+def reset_slot(a, w, slot, first):
     """A partition begins in a slot that another one may have had; `first` is the ordinal of its first event."""
-    clear(lists, runs, slots, counters, slot)
-    for place in range(slots.shape[1]):
-        slots[slot, place] = NONE
-    slots[slot, K_LIVE] = 0
-    slots[slot, K_FIRST_ALLOWED] = first
-    slots[slot, K_FORBIDDEN_AT] = -NEVER
-    counters[Q_FREE_TIMER] = NONE
-    counters[Q_USED_TIMERS] = 0
+    clear(a, w, slot)
+    for place in range(w.slots.shape[1]):
+        w.slots[slot, place] = NONE
+    w.slots[slot, K_LIVE] = 0
+    w.slots[slot, K_FIRST_ALLOWED] = first
+    w.slots[slot, K_FORBIDDEN_AT] = -NEVER
+    w.counters[Q_FREE_TIMER] = NONE
+    w.counters[Q_USED_TIMERS] = 0
 
 
 @compiled
@@ -469,7 +529,7 @@ def run_partitions(a, e, w, bounds, slot_of, progress):
         partition, begin, end = progress[0], bounds[progress[0]], bounds[progress[0] + 1]
         slot = np.int64(0) if is_whole else slot_of[partition]
         if is_whole and progress[1] == begin:
-            reset_slot(w.lists, w.runs, w.slots, w.counters, slot, e.ordinal[begin])
+            reset_slot(a, w, slot, e.ordinal[begin])
         for event in range(progress[1], end):
             status = handle(a, e, w, slot, partition, event)
             if status != DONE:
@@ -513,3 +573,9 @@ def finish_slots(arrays, columns, pool, progress):
     """Let time move on, or the input end, in all slots. `progress`: the slot to go on with, 0, what happens, the
     moment."""
     return run_finish(borrowed(arrays), borrowed(columns), borrowed(pool), progress)
+
+
+@compiled
+def index_runs(arrays, pool):
+    """Chain all runs anew after the buckets were replaced by empty ones."""
+    rebuild_index(borrowed(arrays), borrowed(pool))

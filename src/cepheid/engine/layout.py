@@ -27,7 +27,9 @@ P_MAX_MATCHES = 12
 P_REGISTERS = 13
 P_BRANCH = 14
 """How many children one run can have at one event at most, endings included."""
-P_SIZE = 15
+P_INDEXED = 15
+"""Whether any position has an index."""
+P_SIZE = 16
 
 # positions (and endings)
 S_CONTINUATIONS = 0
@@ -46,7 +48,11 @@ S_GAP = 9
 S_PROGRAMS = 10
 S_PROGRAMS_END = 11
 """The predicates looked at here that read variables, in `lists`."""
-S_SIZE = 12
+S_INDEX = 12
+"""The register of an equality that every predicate looked at here asks for, so that runs are found by its value; or
+-1."""
+S_INDEX_COLUMN = 13
+S_SIZE = 14
 
 # continuations and rivals: numbers
 C_VARIABLE = 0
@@ -80,25 +86,30 @@ G_SIZE = 3
 R_NEXT = 0
 R_NODE = 1
 R_POSITION = 2
-R_GENERATION = 3
-R_OPEN = 4
-"""Bits of the continuations that are still open; of an ending, 1 as long as it waits."""
-R_RIVALS = 5
+R_OPEN = 3
+"""Bits of the continuations that are still open; of an ending, 1 as long as it waits. 0: the run is over."""
+R_CHAIN = 4
+"""The next run with the same place in the index."""
+R_SIZE = 5
+
+# what only some patterns need of a run
+X_GENERATION = 0
+X_RIVALS = 1
 """Bits of the rivals that may still take an event."""
-R_SIZE = 6
+X_SIZE = 2
 
 # nodes of the shared buffer: a partial match is a node and what it points back to
 N_EVENT = 0
 N_PREVIOUS = 1
 N_START = 2
 N_DEPTH = 3
-N_VARIABLE = 4
-N_STATE = 5
-"""Bit 0: complete. The rest counts open places and waiting endings, in units of OPEN and PENDING."""
-N_SIZE = 6
-COMPLETE = 1
-OPEN = 2
-PENDING = 1 << 16
+N_STATE = 4
+"""The variable that took the event, whether the match is complete, and counts of open places and waiting endings."""
+N_SIZE = 5
+VARIABLE = (1 << 10) - 1
+COMPLETE = 1 << 10
+OPEN = 1 << 11
+PENDING = 1 << 21
 
 # timers
 T_DUE = 0

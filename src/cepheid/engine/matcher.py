@@ -46,7 +46,8 @@ def match_partitions(
     `finish`: whether the input ends behind the last event, time only moves on to a `moment`, or nothing happens.
     `where`: how an error calls a partition and an event.
     """
-    drive = _Drive(tables, new_pool(tables, capacity=min(max(FEWEST, len(columns.time) // 4), MOST)))
+    capacity = 1 << (min(max(FEWEST, len(columns.time) // 4), MOST) - 1).bit_length()
+    drive = _Drive(tables, new_pool(tables, capacity=capacity))
     drive.match(columns, bounds, np.zeros(0, np.int64), finish, moment, where)
     return drive.decided()
 
@@ -183,6 +184,8 @@ class _Drive:
             half = len(pool.nodes) // 2
             if here == stopped_at or pool.counters[l.Q_USED_NODES] > half or pool.counters[l.Q_USED_RUNS] > half:
                 self.pool = grown(pool)
+                if self.tables.arrays.params[l.P_INDEXED]:
+                    kernel.index_runs(self.tables.arrays, self.pool)
             stopped_at = here
 
     def decided(self) -> tuple[Assignments, Assignments]:

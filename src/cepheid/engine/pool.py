@@ -17,6 +17,9 @@ class Pool(NamedTuple):
     """The arrays, in the form that the kernel takes."""
 
     runs: Any
+    extra: Any
+    owner: Any
+    buckets: Any
     registers: Any
     nodes: Any
     timers: Any
@@ -34,12 +37,18 @@ class Pool(NamedTuple):
 
 
 def new_pool(tables: Tables, slots: int = 1, capacity: int = 256) -> Pool:
-    """Empty working memory for so many partitions at a time."""
+    """Empty working memory for so many partitions at a time; the capacity is a power of two."""
     params = tables.arrays.params
     positions = len(tables.arrays.positions)
     timed = capacity if params[l.P_TIMED] else 1
+    has_rivals = bool((tables.arrays.positions[:, l.S_RIVALS] < tables.arrays.positions[:, l.S_RIVALS_END]).any())
+    needs_extra = params[l.P_TIMED] or has_rivals
+    is_shared = params[l.P_INDEXED] and slots != 1
     pool = Pool(
         runs=np.zeros((capacity, l.R_SIZE), np.int32),
+        extra=np.zeros((capacity if needs_extra else 1, l.X_SIZE), np.int32),
+        owner=np.zeros(capacity if is_shared else 1, np.int32),
+        buckets=np.full(capacity // 2 if params[l.P_INDEXED] else 1, l.NONE, np.int32),
         registers=np.zeros((capacity if tables.initial else 1, len(tables.initial) + 1), np.int64),
         nodes=np.zeros((capacity, l.N_SIZE), np.int32),
         timers=np.zeros((4 * timed, l.T_SIZE), np.int64),
@@ -75,6 +84,8 @@ def with_slots(pool: Pool, count: int) -> Pool:
 
 GROWING = (
     "runs",
+    "extra",
+    "owner",
     "registers",
     "nodes",
     "timers",
@@ -99,4 +110,6 @@ def grown(pool: Pool) -> Pool:
         array = getattr(pool, name)
         if len(array) >= SMALLEST:
             larger[name] = np.concatenate((array, np.zeros_like(array)))
+    if len(pool.buckets) > 1:  # the runs must be chained anew
+        larger["buckets"] = np.full(2 * len(pool.buckets), l.NONE, np.int32)
     return pool._replace(**larger)

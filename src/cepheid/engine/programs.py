@@ -31,6 +31,7 @@ from cepheid.conditions.expression import (
     PythonCall,
     SparkColumn,
     SparkExpression,
+    conjuncts,
     walk,
 )
 from cepheid.conditions.registers import Register, RegisterKind, Registers
@@ -119,6 +120,24 @@ class Compiler:
         if len(self.programs.columns) > MAXIMUM_COLUMNS:
             raise NotCompiled(f"more than {MAXIMUM_COLUMNS} columns are read beside earlier events")
         return begin, len(self.programs.code)
+
+    def equalities(self, expression: Expression) -> set[tuple[int, int]]:
+        """The (register, column) pairs that must be equal for the condition to hold."""
+        found: set[tuple[int, int]] = set()
+        for part in conjuncts(expression):
+            if not isinstance(part, Operation) or part.operator is not Operator.EQUAL:
+                continue
+            for one, other in (part.operands, part.operands[::-1]):
+                is_last = isinstance(one, Aggregate) and one.function in (
+                    AggregateFunction.LAST,
+                    AggregateFunction.FIRST,
+                )
+                whole = one.type.is_integral or one.type.kind in (Kind.STRING, Kind.DATE, Kind.TIMESTAMP)
+                if is_last and whole and one.type == other.type and other in self.programs.columns:
+                    assert isinstance(one, Aggregate)
+                    place, _ = self._places[RegisterKind[one.function.name], one.variable, one.argument]
+                    found.add((place + one.offset, self.programs.columns.index(other)))
+        return found
 
     # ── registers ────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cepheid.automaton.fingerprint import fingerprint
+from cepheid.engine import kernel
 from cepheid.engine import layout as l
 from cepheid.engine.columns import Columns
 from cepheid.engine.matcher import Matcher
@@ -26,7 +27,14 @@ from cepheid.errors import StateError
 MAGIC = b"CEPHEID\n"
 FORMAT = 1
 _SAVED = ("lists", "slots", "counters")
-_USED = {"runs": l.Q_USED_RUNS, "registers": l.Q_USED_RUNS, "nodes": l.Q_USED_NODES, "timers": l.Q_USED_TIMERS}
+_USED = {
+    "runs": l.Q_USED_RUNS,
+    "extra": l.Q_USED_RUNS,
+    "owner": l.Q_USED_RUNS,
+    "registers": l.Q_USED_RUNS,
+    "nodes": l.Q_USED_NODES,
+    "timers": l.Q_USED_TIMERS,
+}
 
 
 def snapshot(matcher: Matcher) -> bytes:
@@ -58,6 +66,8 @@ def restore(tables: Tables, saved: bytes) -> Matcher:
         capacity *= 2
     pool = _Room(tables, capacity).filled(arrays)
     matcher.pool = pool
+    if tables.arrays.params[l.P_INDEXED]:
+        kernel.index_runs(tables.arrays, pool)
     matcher.held = Columns(**{name: arrays[f"held.{name}"] for name in Columns._fields})
     matcher.next_ordinal = arrays["next_ordinal"]
     matcher.texts = tuple(header["texts"])

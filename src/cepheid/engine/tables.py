@@ -21,6 +21,7 @@ from cepheid.syntax.tree import Contiguity, EventCount, NotLink, SkipKind, Span
 
 MAXIMUM_CONTINUATIONS = 31
 MAXIMUM_PREDICATES = 64
+MAXIMUM_VARIABLES = l.VARIABLE
 _KINDS = {Contiguity.STRICT: l.STRICT, Contiguity.RELAXED: l.RELAXED, Contiguity.NON_DETERMINISTIC: l.ANY}
 _SKIPS = {
     SkipKind.NO_SKIP: l.NO_SKIP,
@@ -93,9 +94,12 @@ class _Tabulation:
         self.rival_sets: list[list[int]] = []
         self.guards: list[list[int]] = []
         self.endings: dict[Any, int] = {}
+        self.is_indexed = False
 
     def tables(self) -> Tables:
         automaton = self.automaton
+        if len(automaton.variables) > MAXIMUM_VARIABLES:
+            raise NotCompiled(f"more than {MAXIMUM_VARIABLES} variables")
         if len(automaton.predicates) > MAXIMUM_PREDICATES:
             raise NotCompiled(f"more than {MAXIMUM_PREDICATES} different conditions")
         if any(predicate.calls_python for predicate in automaton.predicates):
@@ -158,6 +162,7 @@ class _Tabulation:
         params[l.P_NOT_BEFORE] = len(automaton.not_before)
         params[l.P_MAX_RUNS] = options.max_runs
         params[l.P_MAX_MATCHES] = options.max_matches_per_event
+        params[l.P_INDEXED] = self.is_indexed
         params[l.P_REGISTERS] = len(self.compiler.programs.initial)
         branches = [len(position.continuations) for position in automaton.positions]
         params[l.P_BRANCH] = max(branches) * (1 + max(len(position.endings) for position in automaton.positions))
@@ -214,7 +219,24 @@ class _Tabulation:
         for continuation in position.continuations:
             asked |= {*continuation.not_next, *continuation.not_followed_by}
         row[l.S_PROGRAMS], row[l.S_PROGRAMS_END] = self.programs(asked)
+        row[l.S_INDEX], row[l.S_INDEX_COLUMN] = self.index(position, number)
+        self.is_indexed = self.is_indexed or row[l.S_INDEX] >= 0
         return row
+
+    def index(self, position: Position, number: int) -> tuple[int, int]:
+        """The register and the column whose equality every predicate that matters here asks for; -1, -1 without one.
+
+        An event with another value then changes nothing for a run that waits here, so the run need not be looked at.
+        """
+        asked = self.interest(position)
+        if number == 0 or not position.continuations or self.options.timeouts:
+            return -1, -1
+        common: set[tuple[int, int]] | None = None
+        for index, predicate in enumerate(self.automaton.predicates):
+            if asked >> index & 1:
+                equalities = set() if predicate.rest is None else self.compiler.equalities(predicate.rest)
+                common = equalities if common is None else common & equalities
+        return min(common) if common else (-1, -1)
 
     def programs(self, predicates: Any) -> tuple[int, int]:
         """List those of the predicates that read variables."""
@@ -229,6 +251,7 @@ class _Tabulation:
         row[l.S_CONTINUATIONS_END] = len(self.guards)
         row[l.S_FRESH] = any(guard.link is NotLink.NOT_NEXT for guard in ending.nots)
         row[l.S_PROGRAMS], row[l.S_PROGRAMS_END] = self.programs({guard.predicate for guard in ending.nots})
+        row[l.S_INDEX] = -1
         return row
 
     def take(self, take: Take) -> tuple[list[int], list[int]]:

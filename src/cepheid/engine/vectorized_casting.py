@@ -22,6 +22,7 @@ _DIGITS = {Kind.BYTE: 3, Kind.SHORT: 5, Kind.INT: 10, Kind.LONG: 19}
 _DAY = 86_400_000_000
 _SECOND = 1_000_000
 _EXACT_WHOLE = 1 << 53
+_PAST_LARGEST_LONG = float(1 << 63)
 _EXACT_TENS = 22
 """The powers of ten up to this one are doubles, too."""
 
@@ -97,11 +98,13 @@ def _from_fractional(values: Any, source: DataType, target: DataType) -> Any:
     if not target.is_integral:
         return None
     whole = np.trunc(as_numpy(values, len(values), 0.0).astype(np.float64))
-    limit = float(1 << (target.bits - 1))
-    # Written so that NaN, which is neither, does not fit.
-    if not np.all((whole >= -limit) & (whole < limit)):
+    limit = 1 << (target.bits - 1)
+    # The double of the largest bigint is the next number, which therefore passes for it. NaN is neither.
+    if not np.all((whole >= float(-limit)) & (whole <= float(limit - 1))):
         raise EvaluationError(f"overflow: a number that does not fit into {target}")
-    return with_nulls_of(whole.astype(np.int64), len(values), values).cast(arrow_type(target))
+    past_largest = whole == _PAST_LARGEST_LONG
+    numbers = np.where(past_largest, limit - 1, np.where(past_largest, 0.0, whole).astype(np.int64))
+    return with_nulls_of(numbers, len(values), values).cast(arrow_type(target))
 
 
 def _from_decimal(values: Any, source: DataType, target: DataType) -> Any:
