@@ -1,7 +1,7 @@
 """Measure the engine: `python bench/engine.py [SECTION …]`.
 
-Prints a table a section, and writes the same as JSON or Markdown. Bars that were not reached are shown as such; the exit
-status is 1 only if an answer was wrong.
+Prints a table a section, and writes the same as JSON or Markdown. Bars that were not reached are shown as such; the
+exit status is 1 only if an answer was wrong.
 """
 
 from __future__ import annotations

@@ -99,8 +99,8 @@ def measure(settings: Settings) -> Section:
             Column("right", "right"),
         ),
         notes=[
-            f"Median of {settings.repeat} passes; each begins with empty caches, so that the first parse of a condition "
-            "counts (the corpus repeats its conditions). The kernel is loaded already (see compile).",
+            f"Median of {settings.repeat} passes; each begins with empty caches, so that the first parse of a "
+            "condition counts (the corpus repeats its conditions). The kernel is loaded already (see compile).",
             "tree: from the query's JSON, checked. conditions: the events as an Arrow table, parse and bind. events: "
             "sort, tests. The published times were taken on another machine.",
         ],

@@ -1,7 +1,7 @@
 """Results as a table on the terminal, as Markdown and as JSON.
 
-In: `Section`s, each a table of one benchmark. Out: the same in three forms. A row may have two verdicts: `right`, whether
-the answers were those they must be, and `reached`, whether the bar was.
+In: `Section`s, each a table of one benchmark. Out: the same in three forms. A row may have two verdicts: `right`,
+whether the answers were those they must be, and `reached`, whether the bar was.
 """
 
 from __future__ import annotations

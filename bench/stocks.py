@@ -1,4 +1,4 @@
-"""The stock benchmark of the CORE, FlinkCEP, Esper and SASE comparisons. Its data has no licence and must be brought."""
+"""The stock benchmark of the CORE, FlinkCEP, Esper and SASE comparisons. Its data has no licence: bring your own."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cepheid.engine.matcher import match_partitions
 
 COUNTS = {500: 819, 1_000: 3_525, 2_000: 11_438, 5_000: 98_995, 10_000: 345_801}
 """Matches with last − first < W, by W in milliseconds."""
-EVENT = re.compile(r"^(BUY|SELL)\(id=\d+,name=([^,]*),.*stock_time=(\d+)\)$", re.MULTILINE)
+EVENT = re.compile(r"^(BUY|SELL)\(id=\d+,name=([^,]*),.*stock_time=(\d+)\)\s*$", re.MULTILINE)
 
 
 def query(window: int) -> Pattern:
@@ -52,6 +52,8 @@ def measure(settings: Settings) -> Section:
         section.notes.append("Left out: name the file stocks.stream.xz with --stocks.")
         return section
     found = EVENT.findall(lzma.decompress(settings.stocks.read_bytes()).decode())
+    if not found:
+        raise SystemExit(f"{settings.stocks} holds no event of the form SELL(id=…,name=…,…,stock_time=…)")
     types, names, times = zip(*found, strict=True)
     table = pa.table(
         {"type": types, "name": names, "stock_time": np.array(times, np.int64), "line": np.arange(len(found))}

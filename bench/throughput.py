@@ -76,6 +76,7 @@ def measure(settings: Settings) -> Section:
     count = settings.events or (2_000 if settings.smoke else 10_000_000)
     count = max(PER_PARTITION, count - count % PER_PARTITION)
     events = stream(count)
+    bounds = events.bounds
     section = Section(
         "throughput",
         f"throughput: {count:,} events, {count // PER_PARTITION:,} partitions of {PER_PARTITION}, 5 types of events",
@@ -91,7 +92,7 @@ def measure(settings: Settings) -> Section:
             Column("right", "as reference"),
         ),
         notes=[
-            f"Median of {settings.repeat}; match_events once: sorting, tests, kernel with timeouts, matches as structs.",
+            f"Median of {settings.repeat}; match_events once: sort, tests, kernel with timeouts, matches as structs.",
             "kernel: from columns to arrays of matches. columns: the tests on the events' own columns, here by Arrow.",
             f"Windows: {WINDOW} events; seq and strict have none. Skip: past last event unless said otherwise.",
         ],
@@ -99,7 +100,6 @@ def measure(settings: Settings) -> Section:
     for name, pattern in queries().items():
         tables = tables_of(pattern, events.table.schema)
         prepared, of_columns = median_cpu(settings.repeat, lambda tables=tables: columns(events, tables))  # type: ignore[misc]
-        bounds = events.bounds
         (found, _), in_kernel = median_cpu(
             settings.repeat,
             lambda tables=tables, prepared=prepared: match_partitions(tables, prepared, bounds),  # type: ignore[misc]

@@ -1,4 +1,4 @@
-"""The corpora on the two reference evaluators: everything on the online one, a fixed sample on the definition."""
+"""The corpora: everything on the online evaluator and on the kernel, a fixed sample on the definition."""
 
 from __future__ import annotations
 
@@ -35,6 +35,14 @@ def test_reference(name: str) -> None:
     tally = conformance.run(conformance.read(HERE / name), conformance.ENGINES["reference"])
     assert tally.problems == []
     assert (tally.passes, tally.skipped) == (SIZES[name], 0)
+
+
+@pytest.mark.parametrize("name", sorted(SIZES))
+def test_kernel(name: str) -> None:
+    tally = conformance.run(conformance.read(HERE / name), conformance.ENGINES["kernel"])
+    assert tally.problems == []
+    assert tally.passes + tally.skipped == SIZES[name]
+    assert tally.skipped <= 20  # those that come by arrival or by key
 
 
 @pytest.mark.parametrize("name", sorted(SIZES))

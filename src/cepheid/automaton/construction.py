@@ -92,7 +92,7 @@ class _Construction:
         return Automaton(
             variables=tuple(self.variables),
             predicates=tuple(self.predicates),
-            positions=merge_equal(self.positions(start)),
+            positions=self.positions(start),
             registers=self.conditions.registers,
             skip=self.tree.skip,
             window=self.tree.window,
@@ -100,8 +100,8 @@ class _Construction:
             looping=frozenset(_looping(self.tree.body)),
         )
 
-    def positions(self, start: int) -> list[Position]:
-        """The closures of all states that a TAKE leads to, numbered as they are reached: none is unreachable."""
+    def positions(self, start: int) -> tuple[Position, ...]:
+        """The closures of all states that a TAKE leads to, as they are reached: none is unreachable, none is double."""
         numbers = {start: 0}
         pending = [start]
         closed: list[Position] = []
@@ -113,7 +113,7 @@ class _Construction:
                 if target not in numbers:
                     numbers[target] = len(numbers)
                     pending.append(target)
-        return [_renumbered(position, numbers) for position in closed]
+        return merge_equal(closed, numbers)
 
     # ── constructions ────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -343,15 +343,3 @@ def _looping(body: Sequence) -> list[str]:
         for path, _, variable in variables(body)
         if any(path[:depth] in loops for depth in range(1, len(path) + 1))
     ]
-
-
-def _renumbered(position: Position, numbers: dict[int, int]) -> Position:
-    return Position(
-        tuple(
-            replace(continuation, take=replace(continuation.take, target=numbers[continuation.take.target]))
-            for continuation in position.continuations
-        ),
-        tuple(replace(rival, target=numbers[rival.target]) for rival in position.rivals),
-        position.accepts,
-        position.endings,
-    )

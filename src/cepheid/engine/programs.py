@@ -35,11 +35,13 @@ from cepheid.conditions.expression import (
     walk,
 )
 from cepheid.conditions.registers import Register, RegisterKind, Registers
-from cepheid.conditions.types import DataType, Kind
+from cepheid.conditions.types import BOOLEAN, DataType, Kind
 from cepheid.engine import machine as m
 
 MAXIMUM_COLUMNS = 64
 MAXIMUM_REGISTERS = 64
+MAXIMUM_DIGITS = 18
+"""Decimals up to this precision always fit 64 bits; sums of them may not, which is noticed when it happens."""
 EXACT_DIGITS = 15
 """Decimals up to this precision become doubles without a rounding of their own."""
 
@@ -262,6 +264,12 @@ class Compiler:
                     self._emit(m.NOT)
                 self._emit(m.CONSTANT, 1)
                 self._emit(m.NULL_SAFE_EQUAL)
+            case Operator.IN:
+                equal = (
+                    Operation(Operator.EQUAL, (operands[0], other), type=BOOLEAN, span=node.span)
+                    for other in operands[1:]
+                )
+                self._compile_logic(Operator.OR, tuple(equal), begin)
             case Operator.CASE:
                 self._compile_case(operands, node.type, begin)
             case Operator.COALESCE:
@@ -353,9 +361,8 @@ class Compiler:
         times = {left.type.kind, right.type.kind} & {Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMP_NTZ, Kind.INTERVAL}
         if times and (Kind.DATE in times or operator not in (Operator.ADD, Operator.SUBTRACT)):
             raise NotCompiled(f"`{node}` of {left.type} and {right.type}")
-        is_cut = _scale_of(left.type) + _scale_of(right.type) != result.scale
-        if is_decimal and operator is Operator.MULTIPLY and is_cut:
-            raise NotCompiled(f"`{node}`, whose digits are cut")
+        if is_decimal and operator is Operator.MULTIPLY and result.precision > MAXIMUM_DIGITS:
+            raise NotCompiled(f"`{node}`, a product of more than {MAXIMUM_DIGITS} digits")
         for side in (left, right):
             self._compile(side, begin)
             if is_decimal and operator is not Operator.MULTIPLY:
@@ -406,8 +413,8 @@ class Compiler:
         raise NotCompiled(f"a cast from {source} to {target} together with earlier events")
 
     def _scale(self, digits: int) -> None:
-        if digits > 18:
-            raise NotCompiled("decimals of more than 18 digits")
+        if digits > MAXIMUM_DIGITS:
+            raise NotCompiled(f"decimals of more than {MAXIMUM_DIGITS} digits")
         if digits > 0:
             self._emit(m.CONSTANT, 10**digits)
             self._emit(m.MULTIPLY)
@@ -478,7 +485,7 @@ def _representation(data_type: DataType) -> str:
         return "double"
     if data_type.kind is Kind.STRING:
         return "code"
-    if data_type.kind is Kind.DECIMAL and data_type.scale > 18:
+    if data_type.kind is Kind.DECIMAL and data_type.scale > MAXIMUM_DIGITS:
         raise NotCompiled(f"values of type {data_type}")
     if data_type.kind in _AS_INTEGER or data_type.kind is Kind.NULL:
         return "integer"
