@@ -22,7 +22,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--version", action="version", version=f"cepheid {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     demo = commands.add_parser("demo", help="find shoplifting in a made-up shop and compare with the truth")
-    demo.add_argument("--tags", type=int, default=5_000, help="how many things the shop has (default: 5000)")
+    demo.add_argument("--tags", type=int, default=200_000, help="how many things the shop has (default: 200000)")
     demo.add_argument("--seed", type=int, default=7, help="which shop is made up (default: 7)")
     demo.set_defaults(run=_demo)
     chosen = parser.parse_args(arguments)

@@ -59,7 +59,7 @@ class Pattern(PatternBuilder):
         from cepheid.engine.tables import Options
 
         self.check()
-        options = Options(timeouts=True, max_runs=max_runs, max_matches_per_event=max_matches_per_event)
+        options = Options(max_runs=max_runs, max_matches_per_event=max_matches_per_event)
         return match_rows(self.tree, rows, _names(partition_by), _names(order_by), options)
 
     def check(self) -> Self:

@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from cepheid import InputError, MalformedPatternError, Pattern
+from cepheid import InputError, LimitError, MalformedPatternError, Pattern
 
 RISE = Pattern.begin("low").where("name = 'a'").followed_by("high").where("price > LAST(low.price)")
 ROWS = [
@@ -129,3 +129,18 @@ def test_input_that_is_refused(rows: object, arguments: dict[str, str], says: st
 def test_windows_must_fit_the_order_column(window: object, row: object, order_by: str, says: str) -> None:
     with pytest.raises(MalformedPatternError, match=says):
         Pattern.begin("a").next("b").within(window).match_events([row], order_by=order_by)  # type: ignore[arg-type]
+
+
+def test_a_callable_takes_the_slow_way_and_the_log_says_so_once(caplog: pytest.LogCaptureFixture) -> None:
+    pattern = Pattern.begin("a").where(lambda event, taken: event["name"] == "a")
+    for _ in range(2):
+        assert len(pattern.match_events(ROWS).matches) == 2
+    told = [record.message for record in caplog.records if "reference evaluator" in record.message]
+    assert len(told) <= 1
+    assert all("a Python callable" in message for message in told)
+
+
+def test_limits() -> None:
+    pattern = Pattern.begin("a").followed_by("b").where("name = 'never'")
+    with pytest.raises(LimitError, match=r"(?s)the event at t = 3: 3 partial matches wait, most of them for 'b'"):
+        pattern.match_events(ROWS, order_by="t", max_runs=2)

@@ -113,19 +113,31 @@ def _row_words(events: Arranged) -> Words:
     words = np.zeros(len(events.time), np.uint64)
     same = np.ones(max(0, len(words) - 1), bool)
     for name in (*events.partition_by, *events.order_by):
-        encoded = pc.dictionary_encode(events.table[name].combine_chunks(), null_encoding="encode")
-        if isinstance(encoded, pa.ChunkedArray):
-            encoded = encoded.combine_chunks()
-        codes = encoded.indices.to_numpy(zero_copy_only=False)
-        values = [
-            hashlib.blake2b(repr(value).encode(), digest_size=8).digest() for value in encoded.dictionary.to_pylist()
-        ]
-        words = _mix(words + np.frombuffer(b"".join(values), np.uint64)[codes])
-        same &= np.diff(codes) == 0
+        values = _words_of(events.table[name].combine_chunks())
+        words = _mix(words + values)
+        same &= values[1:] == values[:-1]
     begins = np.concatenate(([True], ~same))[: len(words)]
     positions = np.arange(len(words))
     ordinal = positions - np.maximum.accumulate(np.where(begins, positions, 0)) if len(words) else positions
     return _mix(words + ordinal.astype(np.uint64))
+
+
+def _words_of(column: pa.Array) -> Words:
+    """A word per value: equal for equal values, and the same in every process."""
+    kind = column.type
+    if pa.types.is_timestamp(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind):
+        if pa.types.is_timestamp(kind):
+            column = column.cast(pa.timestamp("us", kind.tz))
+        plain = pc.fill_null(column.cast(pa.int64(), safe=False), 0).to_numpy(zero_copy_only=False)
+        unknown = column.is_null().to_numpy(zero_copy_only=False)
+        return _mix(plain.astype(np.uint64) + unknown.astype(np.uint64) * np.uint64(0xD6E8FEB86659FD93))
+    encoded = pc.dictionary_encode(column, null_encoding="encode")
+    digests = [
+        hashlib.blake2b(repr(value).encode(), digest_size=8).digest() for value in encoded.dictionary.to_pylist()
+    ]
+    codes = encoded.indices.to_numpy(zero_copy_only=False)
+    words: Words = np.frombuffer(b"".join(digests), np.uint64)[codes]
+    return words
 
 
 def _mix(words: Words) -> Words:

@@ -56,6 +56,17 @@ if PLACE is None:
     )
 
 
+def announce_compilation() -> None:
+    """Say so before the first call of the kernel if it must be compiled: otherwise the program would seem to hang."""
+    global _is_announced
+    if not _is_announced and (PLACE is None or not any(PLACE.rglob("kernel.match_sorted*.nbc"))):
+        logger.warning("compiling the engine, once for this machine and version: this takes about half a minute")
+    _is_announced = True
+
+
+_is_announced = False
+
+
 def _decorated(function: _Function, **options: Any) -> _Function:
     """numba's decorator, told where to keep what it compiles."""
     before = numba.config.CACHE_DIR  # type: ignore[attr-defined]

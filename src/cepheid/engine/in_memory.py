@@ -7,8 +7,9 @@ tests and notebooks.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -35,25 +36,31 @@ _TOLD: set[str] = set()
 """Reasons for the slow way that the log has named already."""
 
 
-@dataclass(frozen=True, slots=True)
 class Found:
-    """What a pattern found in rows: tables with one row per match, and per partial match that ran out of time."""
+    """What a pattern found in rows. Timeouts are looked for when they are first asked for."""
 
-    matches_table: pa.Table
-    timeouts_table: pa.Table
+    def __init__(self, matches_table: pa.Table, find_timeouts: Callable[[], pa.Table]) -> None:
+        self.matches_table = matches_table
+        """One row per match, in the order of their emission, partition by partition."""
+        self._find_timeouts = find_timeouts
+
+    @cached_property
+    def timeouts_table(self) -> pa.Table:
+        """One row per partial match that ran out of time, with the moment `at` which it did."""
+        return self._find_timeouts()
 
     @property
     def matches(self) -> list[dict[str, Any]]:
-        """The matches in the order of their emission, partition by partition."""
+        """The matches as dicts."""
         return list(self.matches_table.to_pylist())
 
     @property
     def timeouts(self) -> list[dict[str, Any]]:
-        """Partial matches that ran out of time, each with the moment `at` which it did."""
+        """The partial matches that ran out of time as dicts."""
         return list(self.timeouts_table.to_pylist())
 
     def __repr__(self) -> str:
-        return f"Found({self.matches_table.num_rows} matches, {self.timeouts_table.num_rows} timeouts)"
+        return f"Found({self.matches_table.num_rows} matches)"
 
 
 def match_rows(
@@ -62,16 +69,16 @@ def match_rows(
     """Run a pattern over all rows; the end of the rows is the end of the input (rule 10)."""
     table = to_table(rows)
     if not table.column_names:  # an empty list says nothing of its columns
-        return Found(pa.table({}), pa.table({}))
+        return Found(pa.table({}), lambda: pa.table({}))
     events = arrange(table, partition_by, order_by)
     check_units(tree, events)
     automaton = build(tree, bind(tree, Schema.from_arrow(table.schema)))
-    matches, timeouts = _run(automaton, events, options)
-    variables, looping = automaton.variables, automaton.looping
-    return Found(
-        assemble(events, matches, variables, looping, with_moment=False),
-        assemble(events, timeouts, variables, looping, with_moment=True),
-    )
+
+    def found(timeouts: bool) -> pa.Table:
+        decided = _run(automaton, events, replace(options, timeouts=timeouts))[timeouts]
+        return assemble(events, decided, automaton.variables, automaton.looping, with_moment=timeouts)
+
+    return Found(found(timeouts=False), lambda: found(timeouts=True))
 
 
 def to_table(rows: object) -> pa.Table:

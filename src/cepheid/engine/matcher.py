@@ -20,6 +20,7 @@ from cepheid.engine import layout as l
 from cepheid.engine.arrange import Arranged, Integers
 from cepheid.engine.assemble import Assignments
 from cepheid.engine.columns import Columns, columns, joined, nothing_held, selected, text_codes
+from cepheid.engine.compiling import announce_compilation
 from cepheid.engine.pool import Pool, grown, new_pool, with_slots
 from cepheid.engine.problems import problem
 from cepheid.engine.tables import Tables
@@ -169,6 +170,7 @@ class _Drive:
         )
 
     def _run(self, call: Callable[[], int], progress: Integers, place: Callable[[], tuple[int, str]]) -> None:
+        announce_compilation()
         stopped_at = (-1, -1)
         while True:
             status = call()

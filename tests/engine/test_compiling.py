@@ -1,0 +1,47 @@
+"""Where compiled code is kept: in a directory that can be written, or nowhere, but never an error on import."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPT = """
+import logging; logging.basicConfig(level=logging.WARNING)
+from cepheid.engine import compiling
+print(compiling.PLACE)
+"""
+
+
+def run(script: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, env={**os.environ, **environment}, check=True
+    )
+
+
+def test_a_named_place_is_used_and_named_by_the_sources(tmp_path: Path) -> None:
+    printed = run(SCRIPT, CEPHEID_CACHE=str(tmp_path)).stdout.strip()
+    assert Path(printed).parent == tmp_path
+    assert Path(printed).name.startswith("kernel-")
+
+
+def test_no_place_is_no_error(tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.touch()  # a file cannot hold a directory, whoever asks
+    done = run(SCRIPT + "from cepheid.engine import kernel", CEPHEID_CACHE=str(blocked))
+    assert done.stdout.strip() == "None"
+    assert "Name a writable one with CEPHEID_CACHE" in done.stderr
+
+
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_compiling_is_announced_once(tmp_path: Path, is_kept: bool) -> None:
+    script = SCRIPT + (
+        "compiling.PLACE.mkdir(exist_ok=True)\n"
+        + ("(compiling.PLACE / 'kernel.match_sorted-1.nbc').touch()\n" if is_kept else "")
+        + "compiling.announce_compilation(); compiling.announce_compilation()"
+    )
+    told = run(script, CEPHEID_CACHE=str(tmp_path)).stderr.count("compiling the engine")
+    assert told == (0 if is_kept else 1)
