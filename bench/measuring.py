@@ -60,7 +60,7 @@ class KernelClock:
     """Counts the CPU seconds inside the kernel, without the Python code that drives it, while it is entered."""
 
     seconds: float = 0.0
-    _original: Callable[..., int] | None = field(default=None, repr=False)
+    _original: Any = field(default=None, repr=False)
 
     def __enter__(self) -> KernelClock:
         original = self._original = kernel.match_sorted

@@ -69,7 +69,7 @@ def is_right(case: Case, variables: tuple[str, ...], found: Assignments) -> bool
     events = case.events
     for match, variable, row in zip(found.match, found.variable, found.row, strict=True):
         matches[match][variables[variable]].append(events[row]["id"])
-    answers = {assignment(match) for match in matches}
+    answers = frozenset(assignment(match) for match in matches)
     return answers == case.matches and len(answers) == len(matches)
 
 

@@ -15,6 +15,8 @@ from cepheid.syntax.validation import check
 if TYPE_CHECKING:
     from cepheid.automaton.model import Automaton
     from cepheid.engine.in_memory import Found
+    from cepheid.spark.batch import DataFrame
+    from cepheid.spark.batch import Found as FoundInDataFrame
 
 
 class Pattern(PatternBuilder):
@@ -61,6 +63,28 @@ class Pattern(PatternBuilder):
         self.check()
         options = Options(max_runs=max_runs, max_matches_per_event=max_matches_per_event)
         return match_rows(self.tree, rows, _names(partition_by), _names(order_by), options)
+
+    def match(
+        self,
+        rows: DataFrame,
+        *,
+        partition_by: str | Iterable[str] = (),
+        order_by: str | Iterable[str] = (),
+        buckets: int | None = None,
+        max_runs: int = 10_000_000,
+        max_matches_per_event: int = 1_000_000,
+    ) -> FoundInDataFrame:
+        """Find the pattern in a batch DataFrame: `.matches` and `.timeouts` are lazy DataFrames.
+
+        `partition_by` and `order_by` as in `match_events`; `order_by` is needed, and its first column is the time.
+        Keys are spread over `buckets`, each matched by one task (four for each core if not given).
+        """
+        from cepheid.engine.tables import Options
+        from cepheid.spark.batch import BatchPlan, Found
+
+        self.check()
+        options = Options(max_runs=max_runs, max_matches_per_event=max_matches_per_event)
+        return Found(BatchPlan(self.tree, rows, _names(partition_by), _names(order_by), buckets, options))
 
     def check(self) -> Self:
         """Refuse the pattern with a `MalformedPatternError` if it is malformed; every use of a pattern does this

@@ -14,7 +14,16 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import Any, TypeAlias
 
 from cepheid.conditions import types
-from cepheid.conditions.casting import EXACT, as_aware, cast, fit_decimal, fit_integer, shown, single
+from cepheid.conditions.casting import (
+    BEYOND_THE_CALENDAR,
+    EXACT,
+    as_aware,
+    cast,
+    fit_decimal,
+    fit_integer,
+    shown,
+    single,
+)
 from cepheid.conditions.expression import Operator
 from cepheid.conditions.types import DataType, Kind
 from cepheid.errors import EvaluationError
@@ -180,7 +189,8 @@ def _temporal(operator: Operator) -> Binary:
         try:
             return _of_times(operator, left, right)
         except OverflowError:
-            raise EvaluationError(f"overflow: {left} {operator.value} {right}") from None
+            beyond = f" {BEYOND_THE_CALENDAR}" if isinstance(left, date) or isinstance(right, date) else ""
+            raise EvaluationError(f"overflow: {left} {operator.value} {right}{beyond}") from None
         except TypeError:
             raise _mismatch("compute with", left, right) from None
 

@@ -45,6 +45,8 @@ _TRUE = frozenset({"t", "true", "y", "yes", "1"})
 _FALSE = frozenset({"f", "false", "n", "no", "0"})
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _PAST_LARGEST_LONG = float(1 << 63)
+BEYOND_THE_CALENDAR = "lies outside of the years 1 to 9999"
+"""Said of a moment that Spark could hold and Python cannot."""
 
 
 def cast(value: Any, target: DataType) -> Any:
@@ -241,7 +243,7 @@ def _timestamp(value: Any, target: DataType) -> datetime:
         moment = _moment_of_text(value) if isinstance(value, str) else None
     elif isinstance(value, int | float | Decimal):
         microseconds = value * 1e6 if isinstance(value, float) else EXACT.multiply(Decimal(value), Decimal(1_000_000))
-        moment = _EPOCH + timedelta(microseconds=int(microseconds))
+        moment = _after_epoch(int(microseconds))
     elif isinstance(value, datetime):
         moment = value
     else:
@@ -249,6 +251,14 @@ def _timestamp(value: Any, target: DataType) -> datetime:
     if moment is None:
         raise ValueError(value)
     return as_aware(moment) if target.kind is Kind.TIMESTAMP else as_naive(moment)
+
+
+def _after_epoch(microseconds: int) -> datetime:
+    try:
+        return _EPOCH + timedelta(microseconds=microseconds)
+    except OverflowError:
+        problem = f"overflow: {microseconds} microseconds from 1970 on {BEYOND_THE_CALENDAR}"
+        raise EvaluationError(problem) from None
 
 
 def timestamp_as_written(text: str) -> datetime:
@@ -297,7 +307,7 @@ def as_aware(moment: datetime) -> datetime:
     try:
         return moment.astimezone(UTC)
     except OverflowError:
-        raise EvaluationError(f"overflow: in UTC {moment} lies outside of the years 1 to 9999") from None
+        raise EvaluationError(f"overflow: in UTC {moment} {BEYOND_THE_CALENDAR}") from None
 
 
 def as_naive(moment: datetime) -> datetime:

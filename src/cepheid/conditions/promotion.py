@@ -163,14 +163,19 @@ def _with_time(operator: Operator, first: DataType, second: DataType) -> tuple[D
     if adds and second.is_moment and first.kind is Kind.INTERVAL:
         moved = _moved(second, first)
         return moved[1], moved[0], moved[2]
-    if first.kind is Kind.DATE and second.is_integral and (adds or subtracts):
+    if first.kind is Kind.DATE and _counts_days(second) and (adds or subtracts):
         return first, second, types.DATE
-    if adds and second.kind is Kind.DATE and first.is_integral:
+    if adds and second.kind is Kind.DATE and _counts_days(first):
         return first, second, types.DATE
     scaled = operator in (Operator.MULTIPLY, Operator.DIVIDE) and intervals[0] and second.is_numeric
     if scaled or (operator is Operator.MULTIPLY and intervals[1] and first.is_numeric):
         return first, second, types.INTERVAL
     return None
+
+
+def _counts_days(number: DataType) -> bool:
+    """Whether Spark moves a date by such a number: not by a bigint."""
+    return number.is_integral and number.bits <= 32
 
 
 def _moved(moment: DataType, interval: DataType) -> tuple[DataType, DataType, DataType]:

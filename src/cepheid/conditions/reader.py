@@ -7,6 +7,7 @@ Spark computes and the portable evaluator refuses by name. Called by `parser` al
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from sqlglot import exp
 
@@ -26,6 +27,7 @@ from cepheid.conditions.expression import (
     Operator,
     combine,
 )
+from cepheid.conditions.functions import like_pattern
 from cepheid.conditions.spark_text import spark_expression
 from cepheid.conditions.types import DataType
 from cepheid.conditions.vocabulary import (
@@ -35,7 +37,7 @@ from cepheid.conditions.vocabulary import (
     SPARK_AGGREGATES,
     TYPES,
 )
-from cepheid.errors import ConditionError
+from cepheid.errors import ConditionError, EvaluationError
 
 
 class Reader:
@@ -168,7 +170,16 @@ class Reader:
             character = like.children[2]
             if not isinstance(character, Literal) or not isinstance(character.value, str) or len(character.value) != 1:
                 raise self.error(escape, "ESCAPE takes one character", "such as ESCAPE '!'")
+        self._check_pattern(node.expression, [part.value for part in like.children[1:] if isinstance(part, Literal)])
         return Operation(Operator.NOT, (like,), span=like.span) if node.args.get("negate") else like
+
+    def _check_pattern(self, node: exp.Expr, pattern_and_escape: list[Any]) -> None:
+        """Spark refuses a wrong pattern before it looks at any row, and so it is refused here."""
+        if isinstance(node, exp.Literal) and node.is_string:
+            try:
+                like_pattern(*pattern_and_escape)
+            except EvaluationError as error:
+                raise self.error(node, str(error), "write the escape twice where it stands for itself") from None
 
     def _escape(self, node: exp.Expr) -> Expression:
         if isinstance(node.this, exp.Like):

@@ -6,6 +6,7 @@ order), with a partition number and an integer time for each row. Nothing here k
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,8 +53,8 @@ class Arranged:
 
 def arrange(table: pa.Table, partition_by: tuple[str, ...], order_by: tuple[str, ...]) -> Arranged:
     """Sort a table for matching. Rows that the order columns do not tell apart keep the order they came in."""
-    partition_by = tuple(_column(table, name, "partition_by") for name in partition_by)
-    order_by = tuple(_column(table, name, "order_by") for name in order_by)
+    partition_by = tuple(column_named(table.column_names, name, "partition_by") for name in partition_by)
+    order_by = tuple(column_named(table.column_names, name, "order_by") for name in order_by)
     for name in order_by:
         _refuse_nulls(table, name)
     codes = _partition_codes(table, partition_by)
@@ -71,15 +72,15 @@ def arrange(table: pa.Table, partition_by: tuple[str, ...], order_by: tuple[str,
     return Arranged(ordered, partition_by, order_by, numbers, time, unit)
 
 
-def _column(table: pa.Table, name: str, argument: str) -> str:
+def column_named(columns: Sequence[str], name: str, argument: str) -> str:
     """The column as the table spells it (Spark's case rule)."""
-    found = [column for column in table.column_names if column.lower() == name.lower()]
+    found = [column for column in columns if column.lower() == name.lower()]
     if name in found:
         return name
     if len(found) == 1:
-        return str(found[0])
+        return found[0]
     problem = f"names {len(found)} columns that differ only by case" if found else "names no column"
-    raise InputError(f"{argument}={name!r} {problem}.\n  The columns are: {', '.join(table.column_names)}.")
+    raise InputError(f"{argument}={name!r} {problem}.\n  The columns are: {', '.join(columns)}.")
 
 
 def _refuse_nulls(table: pa.Table, name: str) -> None:
@@ -111,27 +112,32 @@ def _partition_codes(table: pa.Table, partition_by: tuple[str, ...]) -> Integers
     return codes.astype(np.int64)
 
 
+def time_unit(kind: pa.DataType, name: str) -> SpanUnit:
+    """What times of an order column count; refuses a column that cannot hold times."""
+    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+        return SpanUnit.MICROSECOND
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        return SpanUnit.ORDER
+    raise InputError(
+        f"order_by={name!r} has type {kind}; the first order column is the time of the events.\n"
+        "  Order by a timestamp, a date or a number first; further columns break ties."
+    )
+
+
 def _times(table: pa.Table, order_by: tuple[str, ...]) -> tuple[Integers, SpanUnit | None]:
     if not order_by:
         return np.arange(table.num_rows, dtype=np.int64), None
     name, column = order_by[0], table[order_by[0]]
-    kind = column.type
+    unit = time_unit(column.type, name)
     try:
-        if pa.types.is_timestamp(kind):
-            return _integers(column.cast(pa.timestamp("us", kind.tz))), SpanUnit.MICROSECOND
-        if pa.types.is_date(kind):
-            return _integers(column.cast(pa.timestamp("us"))), SpanUnit.MICROSECOND
-        if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-            return _integers(column), SpanUnit.ORDER
+        if unit is SpanUnit.MICROSECOND:
+            column = column.cast(pa.timestamp("us", getattr(column.type, "tz", None)))
+        return _integers(column), unit
     except pa.ArrowException as error:
         raise InputError(
             f"order_by={name!r}: its values do not fit whole microseconds or whole numbers: {error}.\n"
             "  Round them first, or scale them to whole numbers."
         ) from error
-    raise InputError(
-        f"order_by={name!r} has type {kind}; the first order column is the time of the events.\n"
-        "  Order by a timestamp, a date or a number first; further columns break ties."
-    )
 
 
 def _integers(column: pa.ChunkedArray) -> Integers:

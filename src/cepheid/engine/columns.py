@@ -6,6 +6,7 @@ evaluator; Spark computes them itself and hands over arrays of the same form.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,17 +41,29 @@ class Columns(NamedTuple):
 
 def columns(events: Arranged, tables: Tables, texts: pa.Array | None = None) -> Columns:
     """Compute what a pattern reads of its events; `texts`: those that are known by their codes already."""
-    count = len(events.time)
+    values = [evaluate_or_fall_back(expression, events.table) for expression in tables.columns]
+    return columns_of(events.time, _bits(events.table, tables, len(events.time)), values, tables, texts)
+
+
+def columns_of(
+    time: npt.NDArray[np.int64],
+    bits: npt.NDArray[np.uint64],
+    values: Sequence[pa.Array | pa.ChunkedArray],
+    tables: Tables,
+    texts: pa.Array | None = None,
+) -> Columns:
+    """The columns from what was computed elsewhere: a bit for each predicate, and the values that the kernel reads."""
+    count = len(time)
     params = tables.arrays.params
     if texts is None:
-        texts = text_codes(events, tables)
-    values, known = _values(events.table, tables.columns, count, texts)
+        texts = _texts_in(values, tables, pa.array([], pa.string()))
+    encoded, known = _values(values, tables.columns, count, texts)
     nots = int(params[l.P_NOT_BEFORE])
     return Columns(
-        bits=_bits(events.table, tables, count),
-        time=np.require(events.time, np.int64, ["C", "W"]),
+        bits=np.require(bits, np.uint64, ["C", "W"]),
+        time=np.require(time, np.int64, ["C", "W"]),
         ordinal=np.arange(count),
-        values=values,
+        values=encoded,
         known=known,
         forbidden=np.zeros(count if params[l.P_SKIP] == l.TO_NEXT else 1, np.uint8),
         before=np.zeros((count if nots else 1, max(1, 2 * nots)), np.int64),
@@ -80,14 +93,13 @@ def _tested(predicate: Predicate, table: pa.Table) -> pa.Array:
 
 
 def _values(
-    table: pa.Table, expressions: tuple[Expression, ...], count: int, texts: pa.Array
+    arrays: Sequence[pa.Array | pa.ChunkedArray], expressions: tuple[Expression, ...], count: int, texts: pa.Array
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64]]:
     if not expressions:
         return np.zeros((1, 1), np.int64), np.zeros(1, np.uint64)
     values = np.zeros((count, len(expressions)), np.int64)
     known = np.zeros(count, np.uint64)
-    for index, expression in enumerate(expressions):
-        array = evaluate_or_fall_back(expression, table)
+    for index, (array, expression) in enumerate(zip(arrays, expressions, strict=True)):
         if expression.type.kind is Kind.STRING:
             array = pc.index_in(array.cast(pa.string()), texts)
             values[:, index] = _numpy(pc.fill_null(array, 0))
@@ -97,12 +109,17 @@ def _values(
     return values, known
 
 
-def text_codes(events: Arranged, tables: Tables, known: pa.Array | None = None) -> pa.Array:
+def text_codes(events: Arranged, tables: Tables, known: pa.Array) -> pa.Array:
     """All texts that occur, behind those known before; a text's code is its place here."""
-    found = [pa.array([], pa.string()) if known is None else known]
-    for expression in tables.columns:
+    return _texts_in([evaluate_or_fall_back(e, events.table) for e in tables.columns], tables, known)
+
+
+def _texts_in(values: Sequence[pa.Array | pa.ChunkedArray], tables: Tables, known: pa.Array) -> pa.Array:
+    found = [known]
+    for array, expression in zip(values, tables.columns, strict=True):
         if expression.type.kind is Kind.STRING:
-            found.append(pc.drop_null(evaluate_or_fall_back(expression, events.table).cast(pa.string()).unique()))
+            distinct = array.cast(pa.string()).unique()
+            found.append(pc.drop_null(distinct))
     return pa.chunked_array(found).unique()
 
 

@@ -71,7 +71,7 @@ def match_rows(
     if not table.column_names:  # an empty list says nothing of its columns
         return Found(pa.table({}), lambda: pa.table({}))
     events = arrange(table, partition_by, order_by)
-    check_units(tree, events)
+    check_units(tree, events.unit, events.order_by[0] if events.order_by else "")
     automaton = build(tree, bind(tree, Schema.from_arrow(table.schema)))
 
     def found(timeouts: bool) -> pa.Table:
@@ -112,21 +112,21 @@ def to_table(rows: object) -> pa.Table:
     return pa.table(columns)
 
 
-def check_units(tree: PatternTree, events: Arranged) -> None:
-    """Durations need timestamps or dates; plain numbers need a number to order by."""
+def check_units(tree: PatternTree, unit: SpanUnit | None, column: str) -> None:
+    """Durations need timestamps or dates; plain numbers need a number to order by. `unit`: what the column counts."""
     for span, place, _ in lengths(tree):
-        if span.unit is events.unit:
+        if span.unit is unit:
             continue
-        if events.unit is None:
+        if unit is None:
             problem, remedy = (
                 "a window in time, but nothing says when events happened.",
                 "Name the time column with order_by=.",
             )
         elif span.unit is SpanUnit.MICROSECOND:
-            problem = f"a window given as a duration, but {events.order_by[0]!r} holds plain numbers."
+            problem = f"a window given as a duration, but {column!r} holds plain numbers."
             remedy = "Give the window as a number in that column's unit, or order by a timestamp."
         else:
-            problem = f"a window of {span.length} without unit, but {events.order_by[0]!r} holds times."
+            problem = f"a window of {span.length} without unit, but {column!r} holds times."
             remedy = 'Give the window as a duration, such as "10 minutes".'
         raise MalformedPatternError(place, problem, remedy)
 

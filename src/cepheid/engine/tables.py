@@ -6,7 +6,7 @@ In: an automaton. Out: `Tables`, or `NotCompiled` with the reason why the patter
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 from typing import Any, NamedTuple
 
@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cepheid.automaton.model import Automaton, Position, Take
-from cepheid.conditions.expression import Expression
+from cepheid.conditions import Predicate, Registers
+from cepheid.conditions.expression import Expression, SparkExpression
 from cepheid.engine import layout as l
 from cepheid.engine.programs import Compiler, NotCompiled
 from cepheid.syntax.tree import Contiguity, EventCount, NotLink, SkipKind, Span
@@ -65,6 +66,14 @@ class Tables:
     known_at_first: int
     text_registers: tuple[int, ...]
     """The registers that hold codes of texts."""
+
+    def for_workers(self) -> Tables:
+        """The same tables without what cannot travel to another process: conditions stay as their text."""
+        predicates = tuple(
+            Predicate(SparkExpression("condition", (str(predicate),)), predicate.place)
+            for predicate in self.automaton.predicates
+        )
+        return replace(self, automaton=replace(self.automaton, predicates=predicates, registers=Registers.laid_out(())))
 
 
 @dataclass(frozen=True, slots=True)

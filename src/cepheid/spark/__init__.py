@@ -1,0 +1,1 @@
+"""Patterns on Spark DataFrames. The only room that imports pyspark."""

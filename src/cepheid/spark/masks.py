@@ -1,0 +1,42 @@
+"""What Spark computes of a pattern's conditions: one bit for each predicate, and columns for what the engine compares.
+
+In: bound predicates and expressions. Out: Spark Columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from cepheid.conditions import Predicate
+from cepheid.conditions.expression import TRUE, Expression, Operation, Operator, SparkColumn, walk
+
+
+def mask(predicates: Sequence[Predicate]) -> Column:
+    """A number whose bit i says that the own-event part of predicate i holds; unknown does not hold (rule 11)."""
+    result = F.lit(0).cast("bigint")
+    for index, predicate in enumerate(predicates):
+        bit = F.lit(1 << index if index < 63 else -(1 << 63)).cast("bigint")
+        if predicate.own_event == TRUE:
+            result = result.bitwiseOR(bit)
+        else:
+            result = result.bitwiseOR(F.when(to_column(predicate.own_event), bit).otherwise(F.lit(0).cast("bigint")))
+    return result
+
+
+def to_column(expression: Expression) -> Column:
+    """An expression over the event as Spark computes it: its text, but for the Columns that stand in it."""
+    if isinstance(expression, SparkColumn):
+        assert isinstance(expression.column, Column)
+        return expression.column
+    if not any(isinstance(node, SparkColumn) for node in walk(expression)):
+        return F.expr(str(expression))
+    if isinstance(expression, Operation) and expression.operator in (Operator.AND, Operator.OR):
+        parts = [to_column(operand) for operand in expression.operands]
+        result = parts[0]
+        for part in parts[1:]:
+            result = result & part if expression.operator is Operator.AND else result | part
+        return result
+    raise AssertionError(f"a Column inside {expression}: where() combines Columns by AND and OR only")
