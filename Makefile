@@ -24,7 +24,7 @@ help:
 	@echo
 	@echo "PYTHON=/path/to/python3 chooses the Python that $(VENV) is made with (3.11 or newer)."
 
-demo: install
+demo: java install
 	@$(VENV)/bin/cepheid demo
 
 test: java lint types imports unit

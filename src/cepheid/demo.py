@@ -6,10 +6,14 @@ command line.
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
+from datetime import datetime
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from cepheid.pattern import Pattern
 
@@ -45,24 +49,56 @@ def open_shop(tags: int, seed: int = 7) -> Shop:
     shelf_readings = chance.integers(1, 6, tags)
     tag = np.repeat(np.arange(tags), shelf_readings)
     begin = chance.integers(0, 8 * _HOUR, tags)
-    time = begin[tag] + chance.integers(0, _HOUR, len(tag))
+    moment = begin[tag] + chance.integers(0, _HOUR, len(tag))
     reader = np.zeros(len(tag), np.int8)
     seen_last = np.full(tags, -1, np.int64)
-    np.maximum.at(seen_last, tag, time)
+    np.maximum.at(seen_last, tag, moment)
     bought, leaves = np.flatnonzero(story == "bought"), np.flatnonzero(story != "stays")
     at_counter = seen_last[bought] + chance.integers(1, _HOUR, len(bought))
     waits = np.where(story[leaves] == "late", 13 * _HOUR, 2 * _HOUR)
     at_exit = seen_last[leaves] + waits + chance.integers(0, _HOUR, len(leaves))
     tag = np.concatenate((tag, bought, leaves))
-    time = np.concatenate((time, at_counter, at_exit))
+    moment = np.concatenate((moment, at_counter, at_exit))
     reader = np.concatenate((reader, np.full(len(bought), 1, np.int8), np.full(len(leaves), 2, np.int8)))
     shuffled = chance.permutation(len(tag))
     names = pa.array([f"tag-{number:07d}" for number in range(tags)])
     readings = pa.table(
         {
             "tag": names.take(pa.array(tag[shuffled])),
-            "ts": pa.array(_OPENING + time[shuffled].astype("timedelta64[us]"), pa.timestamp("us")),
+            "ts": pa.array(_OPENING + moment[shuffled].astype("timedelta64[us]"), pa.timestamp("us")),
             "reader": pa.DictionaryArray.from_arrays(pa.array(reader[shuffled]), pa.array(READERS)).dictionary_decode(),
         }
     )
     return Shop(readings, frozenset(f"tag-{number:07d}" for number in np.flatnonzero(story == "stolen")))
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What was found: tag, time on the shelf, time at the exit; how long it took; where it was written."""
+
+    rows: list[tuple[str, datetime, datetime]]
+    seconds: float
+    written_to: str | None = None
+
+
+def match_in_memory(shop: Shop) -> Report:
+    """The stolen tags, found in this process alone."""
+    begun = time.perf_counter()
+    found = SHOPLIFTING.match_events(shop.readings, partition_by="tag", order_by="ts").matches
+    rows = [(match["tag"], match["shelf"]["ts"], match["exit"]["ts"]) for match in found]
+    return Report(rows, time.perf_counter() - begun)
+
+
+def match_on_spark(shop: Shop, output: str) -> Report:
+    """The stolen tags, found by a Spark that is started for it; the matches are written as Parquet."""
+    from cepheid.spark.embedded import embedded_spark
+
+    with TemporaryDirectory() as directory, embedded_spark("cepheid demo") as spark:
+        source = f"{directory}/readings.parquet"
+        pq.write_table(shop.readings, source)
+        begun = time.perf_counter()
+        found = SHOPLIFTING.match(spark.read.parquet(source), partition_by="tag", order_by="ts")
+        found.matches.write.mode("overwrite").parquet(output)
+        written = spark.read.parquet(output).selectExpr("tag", "shelf.ts AS shelf", "exit.ts AS exit").collect()
+        rows = [(row["tag"], row["shelf"], row["exit"]) for row in written]
+        return Report(rows, time.perf_counter() - begun, output)

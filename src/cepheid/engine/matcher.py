@@ -15,15 +15,18 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 
+from cepheid.automaton.construction import build
+from cepheid.conditions import bind
 from cepheid.engine import buffer, kernel
 from cepheid.engine import layout as l
 from cepheid.engine.arrange import Arranged, Integers
 from cepheid.engine.assemble import Assignments
-from cepheid.engine.columns import Columns, columns, joined, nothing_held, selected, text_codes
+from cepheid.engine.columns import Columns, columns, columns_of, joined, nothing_held, selected, text_codes
 from cepheid.engine.compiling import announce_compilation
 from cepheid.engine.pool import Pool, grown, new_pool, with_slots
 from cepheid.engine.problems import problem
-from cepheid.engine.tables import Tables
+from cepheid.engine.tables import Options, Tables, tabulate
+from cepheid.syntax.tree import Element, Link, PatternTree, Sequence, Variable
 
 FEWEST, MOST = 256, 1 << 16
 """Runs and nodes that there is room for at first."""
@@ -51,6 +54,14 @@ def match_partitions(
     drive = _Drive(tables, new_pool(tables, capacity=capacity))
     drive.match(columns, bounds, np.zeros(0, np.int64), finish, moment, where)
     return drive.decided()
+
+
+def warm_up() -> None:
+    """Have the kernel compiled and kept on disk, so that other processes of this machine find it there."""
+    tree = PatternTree(Sequence((Element(Link.BEGIN, Variable("a")),)))
+    tables = tabulate(build(tree, bind(tree, None)), Options())
+    time, bits = np.zeros(1, np.int64), np.ones(1, np.uint64)
+    match_partitions(tables, columns_of(time, bits, [], tables), np.array([0, 1]))
 
 
 class Matcher:

@@ -13,6 +13,8 @@ from functools import cached_property
 from inspect import signature
 
 import pyarrow as pa
+from pyspark import SparkContext
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
@@ -24,6 +26,7 @@ from cepheid.conditions import Schema, bind
 from cepheid.conditions.expression import TRUE
 from cepheid.engine.arrange import column_named, time_unit
 from cepheid.engine.in_memory import check_units
+from cepheid.engine.matcher import warm_up
 from cepheid.engine.programs import NotCompiled
 from cepheid.engine.tables import Options, Tables, tabulate
 from cepheid.errors import InputError
@@ -82,6 +85,9 @@ class BatchPlan:
         self.buckets = buckets or self._default_buckets()
         self.drops_rows = may_drop_rows(self.automaton)
         self.tables()  # refuse now what the engine cannot run
+        context = self._context()
+        if context is not None and str(context.master).startswith("local"):
+            warm_up()  # the workers are on this machine and find the compiled kernel there
 
     def tables(self, timeouts: bool = False) -> Tables:
         """The pattern's tables for the engine."""
@@ -145,11 +151,17 @@ class BatchPlan:
 
     def _default_buckets(self) -> int:
         """Four for each core, as far as Spark tells."""
-        session = self.rows.sparkSession
+        context = self._context()
+        if context is not None:
+            return 4 * int(context.defaultParallelism)
+        return int(self.rows.sparkSession.conf.get("spark.sql.shuffle.partitions", "32") or 32)
+
+    def _context(self) -> SparkContext | None:
+        """Spark's context; Spark Connect has none."""
         try:
-            return 4 * int(session.sparkContext.defaultParallelism)
-        except Exception:  # Spark Connect has no context
-            return int(session.conf.get("spark.sql.shuffle.partitions", "32") or 32)
+            return self.rows.sparkSession.sparkContext
+        except PySparkException:
+            return None
 
 
 def arrow_schema(schema: StructType) -> pa.Schema:
