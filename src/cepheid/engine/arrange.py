@@ -57,6 +57,10 @@ def arrange(table: pa.Table, partition_by: tuple[str, ...], order_by: tuple[str,
     order_by = tuple(column_named(table.column_names, name, "order_by") for name in order_by)
     for name in order_by:
         _refuse_nulls(table, name)
+    if not partition_by and len(order_by) == 1:
+        time, unit = _times(table, order_by)
+        if not np.any(time[1:] < time[:-1]):  # sorted already
+            return Arranged(table, (), order_by, np.zeros(len(time), np.int64), time, unit)
     codes = _partition_codes(table, partition_by)
     keys: dict[str, Any] = {"partition": pa.array(codes)}
     keys |= {f"order{number}": table[name] for number, name in enumerate(order_by)}

@@ -140,20 +140,38 @@ def nothing_held(tables: Tables) -> Columns:
     )
 
 
-def joined(held: Columns, new: Columns) -> Columns:
-    """Held events, then new ones. Columns that the pattern does not need have one row, or as many as there are
-    events."""
-    count = len(new.time)
+def joined(held: Columns, new: Columns, tables: Tables) -> Columns:
+    """Held events, then new ones. Columns that the pattern does not read stay a single row."""
+    needed = _needed(tables)
     parts = {
-        name: np.concatenate((getattr(held, name), np.resize(part, (count, *part.shape[1:]))))
+        name: np.concatenate((getattr(held, name), part)) if name in needed else part
         for name, part in new._asdict().items()
     }
     return Columns(**parts)
 
 
-def selected(columns: Columns, rows: npt.NDArray[np.int64]) -> Columns:
+def selected(columns: Columns, rows: npt.NDArray[np.int64], tables: Tables) -> Columns:
     """Some of the events."""
-    return Columns(**{name: np.ascontiguousarray(column[rows]) for name, column in columns._asdict().items()})
+    needed = _needed(tables)
+    return Columns(
+        **{
+            name: np.ascontiguousarray(column[rows]) if name in needed else column
+            for name, column in columns._asdict().items()
+        }
+    )
+
+
+def _needed(tables: Tables) -> set[str]:
+    """The columns that have a row for each event."""
+    params = tables.arrays.params
+    needed = {"bits", "time", "ordinal"}
+    if tables.columns:
+        needed |= {"values", "known"}
+    if params[l.P_SKIP] == l.TO_NEXT:
+        needed.add("forbidden")
+    if params[l.P_NOT_BEFORE] > 0:
+        needed.add("before")
+    return needed
 
 
 def _integers(array: pa.Array, data_type: DataType) -> npt.NDArray[np.int64]:

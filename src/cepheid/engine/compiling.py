@@ -51,8 +51,8 @@ def _place() -> Path | None:
 PLACE = _place()
 if PLACE is None:
     logger.warning(
-        "no directory for compiled code can be written: the engine is compiled in each process, which takes half a "
-        "minute. Name a writable one with CEPHEID_CACHE."
+        "no directory for compiled code can be written: the engine is compiled in each process, which takes about "
+        "a minute. Name a writable one with CEPHEID_CACHE."
     )
 
 
@@ -60,7 +60,7 @@ def announce_compilation() -> None:
     """Say so before the first call of the kernel if it must be compiled: otherwise the program would seem to hang."""
     global _is_announced
     if not _is_announced and (PLACE is None or not any(PLACE.rglob("kernel.match_sorted*.nbc"))):
-        logger.warning("compiling the engine, once for this machine and version: this takes about half a minute")
+        logger.warning("compiling the engine, once for this machine and version: this takes about a minute")
     _is_announced = True
 
 

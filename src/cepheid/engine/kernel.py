@@ -213,7 +213,12 @@ def walk_runs(a, e, w, slot, event):
         while run != NONE:
             following = np.int64(w.runs[run, R_NEXT] if bucket == NONE else w.runs[run, R_CHAIN])
             place = np.int64(w.runs[run, R_POSITION])
-            if bucket != NONE and (place != position or (len(w.owner) > 1 and w.owner[run] != slot)):
+            if bucket != NONE and (
+                w.registers[run, a.positions[position, S_INDEX]]
+                != e.values[event, a.positions[position, S_INDEX_COLUMN]]
+                or place != position
+                or (len(w.owner) > 1 and w.owner[run] != slot)
+            ):
                 stays = True
             elif is_gone(a, e, w, slot, w.nodes[w.runs[run, R_NODE], N_START], event):
                 stays = False

@@ -30,7 +30,7 @@ from cepheid.engine.buffer import free_run, precedes
 from cepheid.engine.compiling import compiled, inlined
 from cepheid.engine.layout import *
 
-LOOKED_AT = 8
+LOOKED_AT = 32
 
 
 @inlined

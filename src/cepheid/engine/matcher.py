@@ -99,7 +99,7 @@ class Matcher:
         new = new._replace(ordinal=ordinals + np.repeat(self.next_ordinal[slot_of], lengths))
         self.next_ordinal[slot_of] += lengths
         drive = _Drive(self.tables, self.pool)
-        self.held = joined(self.held, new)
+        self.held = joined(self.held, new, self.tables)
         drive.match(self.held, bounds + held, slot_of, l.AS_IT_IS, 0, where)
         self.pool = drive.pool
         return drive.decided()
@@ -117,10 +117,13 @@ class Matcher:
         pool = self.pool
         buffer.collect(pool.lists, pool.slots, pool.runs, pool.nodes, pool.counters)
         nodes = pool.nodes[: pool.counters[l.Q_USED_NODES]]
-        kept = np.unique(nodes[:, l.N_EVENT]).astype(np.int64)
+        is_kept = np.zeros(len(self.held.time), bool)
+        is_kept[nodes[:, l.N_EVENT]] = True
+        kept = np.flatnonzero(is_kept)
+        new_number = np.cumsum(is_kept) - 1
         for column in (l.N_EVENT, l.N_START):
-            nodes[:, column] = np.searchsorted(kept, nodes[:, column])
-        self.held = selected(self.held, kept)
+            nodes[:, column] = new_number[nodes[:, column]]
+        self.held = selected(self.held, kept, self.tables)
         self._keep_texts()
         return kept
 

@@ -43,12 +43,11 @@ def new_pool(tables: Tables, slots: int = 1, capacity: int = 256) -> Pool:
     timed = capacity if params[l.P_TIMED] else 1
     has_rivals = bool((tables.arrays.positions[:, l.S_RIVALS] < tables.arrays.positions[:, l.S_RIVALS_END]).any())
     needs_extra = params[l.P_TIMED] or has_rivals
-    is_shared = params[l.P_INDEXED] and slots != 1
     pool = Pool(
         runs=np.zeros((capacity, l.R_SIZE), np.int32),
         extra=np.zeros((capacity if needs_extra else 1, l.X_SIZE), np.int32),
-        owner=np.zeros(capacity if is_shared else 1, np.int32),
-        buckets=np.full(capacity // 2 if params[l.P_INDEXED] else 1, l.NONE, np.int32),
+        owner=np.zeros(1, np.int32),
+        buckets=np.full(capacity if params[l.P_INDEXED] else 1, l.NONE, np.int32),
         registers=np.zeros((capacity if tables.initial else 1, len(tables.initial) + 1), np.int64),
         nodes=np.zeros((capacity, l.N_SIZE), np.int32),
         timers=np.zeros((4 * timed, l.T_SIZE), np.int64),
@@ -79,7 +78,10 @@ def with_slots(pool: Pool, count: int) -> Pool:
     slots = np.full((count - len(pool.slots), pool.slots.shape[1]), l.NONE, np.int64)
     slots[:, [l.K_LIVE, l.K_FIRST_ALLOWED]] = 0
     slots[:, l.K_FORBIDDEN_AT] = -l.NEVER
-    return pool._replace(lists=np.concatenate((pool.lists, lists)), slots=np.concatenate((pool.slots, slots)))
+    pool = pool._replace(lists=np.concatenate((pool.lists, lists)), slots=np.concatenate((pool.slots, slots)))
+    if count > 1 and len(pool.buckets) > 1 and len(pool.owner) == 1:  # until now all runs belonged to slot 0
+        pool = pool._replace(owner=np.zeros(len(pool.runs), np.int32))
+    return pool
 
 
 GROWING = (

@@ -20,7 +20,7 @@ from cepheid.engine import kernel
 from cepheid.engine import layout as l
 from cepheid.engine.columns import Columns
 from cepheid.engine.matcher import Matcher
-from cepheid.engine.pool import SMALLEST, Pool
+from cepheid.engine.pool import SMALLEST, Pool, new_pool
 from cepheid.engine.tables import Tables
 from cepheid.errors import StateError
 
@@ -64,7 +64,7 @@ def restore(tables: Tables, saved: bytes) -> Matcher:
     capacity = SMALLEST
     while capacity < max(len(arrays[name]) for name in ("runs", "nodes")) + 1:
         capacity *= 2
-    pool = _Room(tables, capacity).filled(arrays)
+    pool = _laid_out(new_pool(tables, slots=0, capacity=capacity), arrays)
     matcher.pool = pool
     if tables.arrays.params[l.P_INDEXED]:
         kernel.index_runs(tables.arrays, pool)
@@ -74,27 +74,21 @@ def restore(tables: Tables, saved: bytes) -> Matcher:
     return matcher
 
 
-class _Room:
-    """Memory of a given size, into which saved arrays are laid."""
-
-    def __init__(self, tables: Tables, capacity: int) -> None:
-        from cepheid.engine.pool import new_pool
-
-        self.pool = new_pool(tables, slots=0, capacity=capacity)
-
-    def filled(self, arrays: dict[str, npt.NDArray[Any]]) -> Pool:
-        replaced: dict[str, npt.NDArray[Any]] = {name: arrays[name] for name in _SAVED}
-        for name in _USED:
-            saved, room = arrays[name], getattr(self.pool, name)
-            if len(saved) > len(room):
-                room = np.zeros((2 * len(saved), *room.shape[1:]), room.dtype)
-            room[: len(saved)] = saved
-            replaced[name] = room
-        timers = len(replaced["timers"])
-        if timers > len(self.pool.due):
-            replaced["due"] = np.zeros(timers, np.int32)
-            replaced["window_ended"] = np.zeros(timers, np.int8)
-        return self.pool._replace(**replaced)
+def _laid_out(pool: Pool, arrays: dict[str, npt.NDArray[Any]]) -> Pool:
+    """A pool that is large enough, with the saved arrays in it."""
+    replaced: dict[str, npt.NDArray[Any]] = {name: arrays[name] for name in _SAVED}
+    for name in _USED:
+        saved, room = arrays[name], getattr(pool, name)
+        if len(saved) > len(room):
+            length = 2 * len(saved) if name == "timers" else len(pool.runs)
+            room = np.zeros((length, *room.shape[1:]), room.dtype)
+        room[: len(saved)] = saved
+        replaced[name] = room
+    timers = len(replaced["timers"])
+    if timers > len(pool.due):
+        replaced["due"] = np.zeros(timers, np.int32)
+        replaced["window_ended"] = np.zeros(timers, np.int8)
+    return pool._replace(**replaced)
 
 
 def _read(saved: bytes) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:

@@ -133,7 +133,7 @@ def with_sign(expression: Operation, value: Any) -> Any:
     if expression.type.is_integral:
         return checked(pc.abs_checked if absolute else pc.negate_checked, value)
     if expression.type.kind is Kind.INTERVAL:
-        return _as_interval(_unbounded(pc.abs_checked if absolute else pc.negate_checked, _whole(value)))
+        return _as_interval(checked(pc.abs_checked if absolute else pc.negate_checked, _whole(value)))
     return (pc.abs if absolute else pc.negate)(value)
 
 
@@ -154,8 +154,8 @@ def _temporal(expression: Operation, left: Value, right: Value) -> Any:
     if result.is_moment:
         return _within(checked(compute, _whole(left), _whole(right)), _MOMENTS).cast(arrow_type(result))
     if first.kind is Kind.DATE:
-        return _as_interval(_unbounded(pc.multiply_checked, compute(_whole(left), _whole(right)), _DAY))
-    return _as_interval(_unbounded(compute, _whole(left), _whole(right)))
+        return _as_interval(checked(pc.multiply_checked, compute(_whole(left), _whole(right)), _DAY))
+    return _as_interval(checked(compute, _whole(left), _whole(right)))
 
 
 def _whole(value: Value) -> Value:
@@ -176,14 +176,6 @@ def _within(moved: Any, limits: tuple[int, int]) -> Any:
     if least is not None and (least < limits[0] or largest > limits[1]):
         raise EvaluationError("overflow: a moment outside of the years 1 to 9999")
     return moved
-
-
-def _unbounded(compute: Callable[..., Any], *operands: Value) -> Any:
-    """Python's intervals reach further than 64 bits of microseconds, so what is too long here may not be there."""
-    try:
-        return compute(*operands)
-    except pa.ArrowInvalid as error:
-        raise NotVectorized("intervals of more than 292,000 years") from error
 
 
 def _as_interval(microseconds: Any) -> Any:

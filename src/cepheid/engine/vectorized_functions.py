@@ -28,7 +28,8 @@ from cepheid.engine.vectorized_values import (
 )
 from cepheid.errors import EvaluationError
 
-_LEAST_LONG, _LARGEST_LONG = -(1 << 63), (1 << 63) - 1
+_LARGEST_LONG = (1 << 63) - 1
+_PAST_LARGEST_LONG = float(1 << 63)
 _LONGEST = (1 << 31) - 1
 """No text in Arrow has more characters, so that a longer slice is a slice to the end."""
 
@@ -38,6 +39,8 @@ def can_fail(expression: Operation) -> bool:
     operator, result = expression.operator, expression.type
     if operator in (Operator.ABS, Operator.NEGATE):
         return not (result.is_fractional or result.kind is Kind.DECIMAL)
+    if operator in (Operator.FLOOR, Operator.CEIL):
+        return expression.operands[0].type.is_fractional
     if operator is Operator.LIKE:
         return not _is_well_formed(expression)
     return operator in (Operator.ROUND, Operator.RLIKE)
@@ -144,11 +147,11 @@ def _whole(expression: Operation, value: Any) -> Any:
     if not source.is_fractional:
         raise NotVectorized(f"{expression.operator.value} of decimals")
     number = as_numpy(value, len(value), 0.0).astype(np.float64)
-    whole = np.nan_to_num(np.floor(number) if expression.operator is Operator.FLOOR else np.ceil(number), nan=0.0)
-    # As in Java: NaN is 0, and what a bigint cannot hold is its least or largest.
-    fits = (whole >= float(_LEAST_LONG)) & (whole < float(1 << 63))
-    clamped = np.where(whole < 0, _LEAST_LONG, _LARGEST_LONG)
-    return with_nulls_of(np.where(fits, np.where(fits, whole, 0.0).astype(np.int64), clamped), len(value), value)
+    whole = np.floor(number) if expression.operator is Operator.FLOOR else np.ceil(number)
+    whole = np.where(np.isnan(whole), 0.0, whole)
+    if not np.all((whole >= -_PAST_LARGEST_LONG) & (whole < _PAST_LARGEST_LONG)):
+        raise EvaluationError("overflow: a number that does not fit into bigint")
+    return with_nulls_of(whole.astype(np.int64), len(value), value)
 
 
 def _rounded(expression: Operation, value: Any, *digits: Value) -> Any:
