@@ -9,21 +9,20 @@ are; a way whose guards include those of another way to the same TAKE can add no
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from cepheid.automaton.model import Continuation, Ending, Graph, Guard, Position, Take
 from cepheid.syntax.tree import NotLink
 
 
-@dataclass(frozen=True, slots=True)
-class _Way:
+class _Way(NamedTuple):
     """How far a walk over PROCEEDs has come: the state, and what was gathered."""
 
     state: int
-    nots: tuple[Guard, ...] = ()
-    trailing: tuple[Guard, ...] = ()
+    nots: tuple[Guard, ...]
+    trailing: tuple[Guard, ...]
     """The nots since the last element that was passed by: only these guard the end of a match (rule 7)."""
-    greedy: tuple[int, ...] = ()
+    greedy: tuple[int, ...]
 
 
 def close(graph: Graph, state: int, is_start: bool) -> Position:
@@ -57,22 +56,20 @@ def close(graph: Graph, state: int, is_start: bool) -> Position:
 def _reach(graph: Graph, state: int) -> list[_Way]:
     """Every way that leads from the state over PROCEEDs alone, the states between included, first things first."""
     reached: dict[_Way, None] = {}
-    waiting = [_Way(state)]
+    waiting = [_Way(state, (), (), ())]
     while waiting:
         way = waiting.pop()
         if way in reached:
             continue
         reached[way] = None
-        for step in reversed(graph.proceeds[way.state]):
-            trailing = () if step.skips else way.trailing
-            waiting.append(
-                _Way(
-                    step.target,
-                    _merged(way.nots, step.nots),
-                    _merged(trailing, step.nots),
-                    tuple(dict.fromkeys(way.greedy + step.greedy)) if step.greedy else way.greedy,
-                )
-            )
+        at, nots, trailing, greedy = way
+        for step in reversed(graph.proceeds[at]):
+            if step.nots or step.greedy or (step.skips and trailing):
+                before = () if step.skips else trailing
+                more = tuple(dict.fromkeys(greedy + step.greedy))
+                waiting.append(_Way(step.target, _merged(nots, step.nots), _merged(before, step.nots), more))
+            else:
+                waiting.append(_Way(step.target, nots, trailing, greedy))
     return list(reached)
 
 

@@ -23,7 +23,7 @@ from cepheid.engine.arrange import Arranged, Integers
 from cepheid.engine.assemble import Assignments
 from cepheid.engine.columns import Columns, columns, columns_of, joined, nothing_held, selected, text_codes
 from cepheid.engine.compiling import announce_compilation
-from cepheid.engine.pool import Pool, grown, new_pool, with_slots
+from cepheid.engine.pool import WITH_EVENTS, WITH_RUNS, Pool, grown, new_pool, with_slots
 from cepheid.engine.problems import problem
 from cepheid.engine.tables import Options, Tables, tabulate
 from cepheid.syntax.tree import Element, Link, PatternTree, Sequence, Variable
@@ -198,10 +198,13 @@ class _Drive:
             buffer.collect(pool.lists, pool.slots, pool.runs, pool.nodes, pool.counters)
             here = (int(progress[0]), int(progress[1]))
             half = len(pool.nodes) // 2
-            if here == stopped_at or pool.counters[l.Q_USED_NODES] > half or pool.counters[l.Q_USED_RUNS] > half:
-                self.pool = grown(pool)
+            scarce = pool.counters[l.Q_USED_NODES] > half or pool.counters[l.Q_USED_RUNS] > half
+            if scarce or here == stopped_at:
+                self.pool = pool = grown(pool, WITH_RUNS)
                 if self.tables.arrays.params[l.P_INDEXED]:
-                    kernel.index_runs(self.tables.arrays, self.pool)
+                    kernel.index_runs(self.tables.arrays, pool)
+            if here == stopped_at or len(pool.matches) < MOST:
+                self.pool = grown(pool, WITH_EVENTS)
             stopped_at = here
 
     def decided(self) -> tuple[Assignments, Assignments]:

@@ -84,34 +84,19 @@ def with_slots(pool: Pool, count: int) -> Pool:
     return pool
 
 
-GROWING = (
-    "runs",
-    "extra",
-    "owner",
-    "registers",
-    "nodes",
-    "timers",
-    "created",
-    "spare",
-    "candidates",
-    "due",
-    "window_ended",
-    "matches",
-    "timeouts",
-)
-
-
+WITH_RUNS = ("runs", "extra", "owner", "registers", "nodes", "timers", "due", "window_ended")
+WITH_EVENTS = ("created", "spare", "candidates", "matches", "timeouts")
 SMALLEST = 8
 """Arrays smaller than this are of no use to the pattern and stay as they are."""
 
 
-def grown(pool: Pool) -> Pool:
-    """The same memory with twice the room."""
+def grown(pool: Pool, names: tuple[str, ...]) -> Pool:
+    """The same memory with twice the room in some arrays: for waiting runs, or for what one event makes of them."""
     larger = {}
-    for name in GROWING:
+    for name in names:
         array = getattr(pool, name)
         if len(array) >= SMALLEST:
             larger[name] = np.concatenate((array, np.zeros_like(array)))
-    if len(pool.buckets) > 1:  # the runs must be chained anew
+    if "runs" in names and len(pool.buckets) > 1:  # the runs must be chained anew
         larger["buckets"] = np.full(2 * len(pool.buckets), l.NONE, np.int32)
     return pool._replace(**larger)
