@@ -3,7 +3,7 @@
 
 VENV := .venv
 RUN := $(VENV)/bin/python -m
-LINTED := src tests
+LINTED := src tests bench
 # Each worker that runs a Spark test starts a JVM, hence the upper bound; tests of one xdist_group share a worker.
 PARALLEL := -n auto --maxprocesses 4 --dist loadgroup
 
@@ -39,7 +39,9 @@ types: install
 imports: install
 	$(VENV)/bin/lint-imports
 
+# The kernel is compiled first, once: the tests' processes would otherwise all do it at the same time.
 unit: install
+	@$(VENV)/bin/python -c "from cepheid.engine.matcher import warm_up; warm_up()"
 	$(RUN) pytest $(PARALLEL) $(ARGS)
 
 ENGINE := reference

@@ -41,18 +41,16 @@ S_ENDINGS = 5
 S_ENDINGS_END = 6
 S_FRESH = 7
 """Whether the event right behind the last taken one means something special here: strict links, not_next."""
-S_BRANCH = 8
-"""How many children one run can have at one event."""
-S_GAP = 9
+S_GAP = 8
 """Whether a continuation or rival has a bound since the previous event."""
-S_PROGRAMS = 10
-S_PROGRAMS_END = 11
+S_PROGRAMS = 9
+S_PROGRAMS_END = 10
 """The predicates looked at here that read variables, in `lists`."""
-S_INDEX = 12
+S_INDEX = 11
 """The register of an equality that every predicate looked at here asks for, so that runs are found by its value; or
 -1."""
-S_INDEX_COLUMN = 13
-S_SIZE = 14
+S_INDEX_COLUMN = 12
+S_SIZE = 13
 
 # continuations and rivals: numbers
 C_VARIABLE = 0

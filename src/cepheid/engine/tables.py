@@ -222,7 +222,6 @@ class _Tabulation:
         row[l.S_FRESH] = any(take.contiguity is Contiguity.STRICT for take in takes) or any(
             continuation.not_next for continuation in position.continuations
         )
-        row[l.S_BRANCH] = len(position.continuations)
         row[l.S_GAP] = any(take.gap is not None for take in takes)
         asked = {index for take in takes for index in (take.predicate, *take.over, *take.refused)}
         for continuation in position.continuations:
