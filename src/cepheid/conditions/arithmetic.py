@@ -21,6 +21,7 @@ from cepheid.conditions.casting import (
     cast,
     fit_decimal,
     fit_integer,
+    fit_interval,
     shown,
     single,
 )
@@ -187,7 +188,8 @@ def _decimal(operator: Operator, result: DataType) -> Binary:
 def _temporal(operator: Operator) -> Binary:
     def moved(left: Any, right: Any) -> Any:
         try:
-            return _of_times(operator, left, right)
+            computed = _of_times(operator, left, right)
+            return fit_interval(computed) if isinstance(computed, timedelta) else computed
         except OverflowError:
             beyond = f" {BEYOND_THE_CALENDAR}" if isinstance(left, date) or isinstance(right, date) else ""
             raise EvaluationError(f"overflow: {left} {operator.value} {right}{beyond}") from None

@@ -14,6 +14,7 @@ from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from typing import Any
 
+from cepheid.conditions import types
 from cepheid.conditions.types import DataType, Kind
 from cepheid.errors import EvaluationError
 
@@ -45,6 +46,7 @@ _TRUE = frozenset({"t", "true", "y", "yes", "1"})
 _FALSE = frozenset({"f", "false", "n", "no", "0"})
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _PAST_LARGEST_LONG = float(1 << 63)
+_SHORTEST, _LONGEST = timedelta(microseconds=-(1 << 63)), timedelta(microseconds=(1 << 63) - 1)
 BEYOND_THE_CALENDAR = "lies outside of the years 1 to 9999"
 """Said of a moment that Spark could hold and Python cannot."""
 
@@ -86,6 +88,13 @@ def fit_decimal(value: Decimal, target: DataType) -> Decimal:
         if not rounded or rounded.adjusted() + 1 + target.scale <= target.precision:
             return rounded
     raise EvaluationError(f"overflow: {value} does not fit into {target}")
+
+
+def fit_interval(value: timedelta) -> timedelta:
+    """The interval, if 64 bits can hold its microseconds, as Spark's are held; Python's are longer."""
+    if _SHORTEST <= value <= _LONGEST:
+        return value
+    raise EvaluationError(f"overflow: {value} does not fit into an interval")
 
 
 def with_plain_zero(value: Decimal) -> Decimal:
@@ -155,8 +164,13 @@ def _double_of_text(text: str) -> float:
     raise ValueError(text)
 
 
-def _decimal(value: Any, target: DataType) -> Decimal:
+def _decimal(value: Any, target: DataType) -> Decimal | None:
+    if isinstance(value, datetime):
+        value = _fractional(value, types.DOUBLE)
     if isinstance(value, float):
+        if not math.isfinite(value):
+            # Of a double, unlike of its text, Spark makes NULL.
+            return None
         value = repr(value)
     elif isinstance(value, str):
         value = value.strip(_BLANKS)
@@ -166,10 +180,7 @@ def _decimal(value: Any, target: DataType) -> Decimal:
         value = int(value)
     elif not isinstance(value, int | Decimal):
         raise ValueError(value)
-    number = Decimal(value)
-    if not number.is_finite():
-        raise ValueError(value)
-    return fit_decimal(number, target)
+    return fit_decimal(Decimal(value), target)
 
 
 def single_text(value: float) -> str:

@@ -208,9 +208,7 @@ class Checker:
     # ── types ────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _cast(self, operand: Expression, target: DataType, implicit: bool, span: Span | None) -> Expression:
-        impossible = target.kind is Kind.OTHER or operand.type.kind is Kind.OTHER
-        interval_alone = (target.kind is Kind.INTERVAL) != (operand.type.kind is Kind.INTERVAL)
-        if impossible or (interval_alone and operand.type.kind not in (Kind.UNKNOWN, Kind.NULL)):
+        if not promotion.can_cast(operand.type, target):
             raise self._error(span, f"a {operand.type} cannot be cast to {target}", "compute it as a column")
         if isinstance(operand, Literal):
             try:

@@ -14,12 +14,12 @@ from functools import lru_cache
 from typing import Any
 
 from cepheid.conditions import types
-from cepheid.conditions.casting import EXACT, as_naive, cast, fit_integer, single, with_plain_zero
+from cepheid.conditions.casting import EXACT, as_naive, cast, fit_integer, fit_interval, single, with_plain_zero
 from cepheid.conditions.expression import Operation, Operator
 from cepheid.conditions.types import DataType, Kind
 from cepheid.errors import EvaluationError
 
-_LEAST_LONG, _LARGEST_LONG = -(1 << 63), (1 << 63) - 1
+_LARGEST_LONG = (1 << 63) - 1
 
 
 def function(expression: Operation) -> Callable[..., Any]:
@@ -62,7 +62,7 @@ def _absolute(value: Any, result: DataType) -> Any:
 def _fitting(computed: Any, result: DataType) -> Any:
     if isinstance(computed, int):
         return fit_integer(computed, result if result.is_integral else types.LONG)
-    return computed
+    return fit_interval(computed) if isinstance(computed, timedelta) else computed
 
 
 def _round(value: Any, digits: int, result: DataType) -> Any:
@@ -93,9 +93,8 @@ def _whole(value: Any, rounding: str) -> Any:
         if math.isnan(value):
             return 0
         if math.isinf(value):
-            return _LARGEST_LONG if value > 0 else _LEAST_LONG
-        whole = math.floor(value) if rounding is ROUND_FLOOR else math.ceil(value)
-        return min(max(whole, _LEAST_LONG), _LARGEST_LONG)
+            raise EvaluationError(f"overflow: {value} does not fit into {types.LONG}")
+        return fit_integer(math.floor(value) if rounding is ROUND_FLOOR else math.ceil(value), types.LONG)
     return with_plain_zero(value.to_integral_value(rounding)) if isinstance(value, Decimal) else value
 
 

@@ -10,7 +10,7 @@ from datetime import timedelta
 from decimal import Decimal
 
 from cepheid.conditions import types
-from cepheid.conditions.casting import cast, single, timestamp_as_written, with_plain_zero
+from cepheid.conditions.casting import cast, fit_interval, single, timestamp_as_written, with_plain_zero
 from cepheid.conditions.expression import Literal
 from cepheid.conditions.types import DataType
 from cepheid.errors import EvaluationError
@@ -140,8 +140,8 @@ def interval(amount: str, unit: str, last_unit: str | None = None) -> Literal:
         if not (_AMOUNT_OF_SECONDS if first == "second" else _WHOLE_AMOUNT).match(amount.strip()):
             raise ValueError(amount)
         microseconds = Decimal(amount.strip()) * (_UNITS[first] // timedelta(microseconds=1))
-        value = timedelta(microseconds=int(microseconds))
-    except (ArithmeticError, ValueError) as error:
+        value = fit_interval(timedelta(microseconds=int(microseconds)))
+    except (ArithmeticError, ValueError, EvaluationError) as error:
         raise ValueError(f"'{amount}' is not a number of {first}s") from error
     return Literal(value, type=types.DAYS if first in ("day", "week") else types.INTERVAL)
 

@@ -35,6 +35,21 @@ def common(left: DataType, right: DataType) -> DataType | None:
     return None
 
 
+def can_cast(source: DataType, target: DataType) -> bool:
+    """Whether values of the one type may be cast to the other. Intervals have no casts here, though some in Spark."""
+    if Kind.UNKNOWN in (source.kind, target.kind) or source.kind is Kind.NULL or source.kind is target.kind:
+        return Kind.OTHER not in (source.kind, target.kind)
+    if Kind.INTERVAL in (source.kind, target.kind) or Kind.OTHER in (source.kind, target.kind):
+        return False
+    if Kind.STRING in (source.kind, target.kind):
+        return True
+    if source.is_moment and target.is_moment:
+        return True
+    if source.kind is Kind.TIMESTAMP or target.kind is Kind.TIMESTAMP:
+        return source.is_numeric or target.is_numeric
+    return all(side.is_numeric or side.kind is Kind.BOOLEAN for side in (source, target))
+
+
 def _common_number(left: DataType, right: DataType) -> DataType:
     if left.is_integral and right.is_integral:
         return max(left, right, key=lambda integral: integral.bits)
