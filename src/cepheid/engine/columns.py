@@ -25,6 +25,9 @@ from cepheid.engine.tables import Tables
 from cepheid.engine.vectorized import evaluate_or_fall_back
 from cepheid.errors import EvaluationError
 
+FEW_ROWS = 32
+"""Up to here a test is quicker row by row than by Arrow."""
+
 
 class Columns(NamedTuple):
     """The arrays, in the form that the kernel takes; one row an event."""
@@ -72,9 +75,14 @@ def columns_of(
 
 def _bits(table: pa.Table, tables: Tables, count: int) -> npt.NDArray[np.uint64]:
     bits = np.zeros(count, np.uint64)
+    rows = table.to_pylist() if count <= FEW_ROWS else []
     for index, predicate in enumerate(tables.automaton.predicates):
         if predicate.own_event == TRUE:
             bits |= np.uint64(1 << index)
+        elif rows:
+            test = compile_predicate(Predicate(predicate.own_event, predicate.place))
+            holds = np.array([test(row, NOTHING_TAKEN) for row in rows])
+            bits |= holds.astype(np.uint64) << np.uint64(index)
         else:
             holds = _numpy(pc.fill_null(_tested(predicate, table), False))
             bits |= holds.astype(np.uint64) << np.uint64(index)
