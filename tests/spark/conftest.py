@@ -31,6 +31,8 @@ OPTIONS = {
 }
 
 
+# Before xdist looks for the marker.
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if HERE in item.path.parents:

@@ -142,7 +142,8 @@ def _integer(value: Any, target: DataType) -> int:
 
 def _fractional(value: Any, target: DataType) -> float:
     if isinstance(value, datetime):
-        value = (as_aware(value) - _EPOCH) / timedelta(seconds=1)
+        # Spark divides doubles: beyond 2 ** 53 microseconds the dividend is rounded as well.
+        value = float((as_aware(value) - _EPOCH) // timedelta(microseconds=1)) / 1e6
     elif not isinstance(value, str | bool | int | float | Decimal):
         raise ValueError(value)
     number = _double_of_text(value) if isinstance(value, str) else float(value)
