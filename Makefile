@@ -4,7 +4,8 @@
 VENV := .venv
 RUN := $(VENV)/bin/python -m
 LINTED := src tests bench
-# Each worker that runs a Spark test starts a JVM, hence the upper bound; tests of one xdist_group share a worker.
+# Each worker that runs a Spark test starts a JVM, hence the upper bound. Tests of one xdist_group are meant to share a
+# worker; pytest 9.2 with xdist 3.8 spreads them all the same.
 PARALLEL := -n auto --maxprocesses 4 --dist loadgroup
 
 .DEFAULT_GOAL := help

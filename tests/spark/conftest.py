@@ -1,6 +1,7 @@
 """One Spark for all tests that need it.
 
-Whatever stands in this directory goes to one worker of xdist, so that a run of the tests starts one JVM.
+Whatever stands in this directory is marked for one worker of xdist, so that a run of the tests would start one JVM;
+pytest 9.2 with xdist 3.8 does not heed the mark, and each worker starts its own.
 """
 
 from __future__ import annotations
