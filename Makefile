@@ -4,9 +4,8 @@
 VENV := .venv
 RUN := $(VENV)/bin/python -m
 LINTED := src tests bench
-# Each worker that runs a Spark test starts a JVM, hence the upper bound. Tests of one xdist_group are meant to share a
-# worker; pytest 9.2 with xdist 3.8 spreads them all the same.
-PARALLEL := -n auto --maxprocesses 4 --dist loadgroup
+# Tests that share a Spark go to one worker (tests/conftest.py).
+PARALLEL := -n auto --maxprocesses 4
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint types imports unit conformance format lock java install clean
@@ -57,7 +56,7 @@ format: install
 lock:
 	@scripts/make-venv.sh $(VENV)
 	$(RUN) pip install --quiet uv
-	$(RUN) uv pip compile pyproject.toml --extra spark --group dev --universal --upgrade --generate-hashes \
+	$(RUN) uv pip compile pyproject.toml --extra spark --extra connect --group dev --universal --upgrade --generate-hashes \
 		--no-annotate --custom-compile-command "make lock" --quiet --output-file requirements.lock
 
 java:

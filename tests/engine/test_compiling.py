@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from cepheid.engine import compiling
 
 SCRIPT = """
 import logging; logging.basicConfig(level=logging.WARNING)
@@ -26,6 +29,15 @@ def test_a_named_place_is_used_and_named_by_the_sources(tmp_path: Path) -> None:
     printed = run(SCRIPT, CEPHEID_CACHE=str(tmp_path)).stdout.strip()
     assert Path(printed).parent == tmp_path
     assert Path(printed).name.startswith("kernel-")
+
+
+def test_compiled_code_is_named_by_every_module_it_is_made_of() -> None:
+    """A change in a module that is not in the list would leave old code in use."""
+    places = Path(compiling.__file__).parent.glob("*.py")
+    made_of = {
+        path.stem for path in places if re.search(r"^@(compiled|inlined|allocating|intrinsic)$", path.read_text(), re.M)
+    }
+    assert made_of | {"layout"} == set(compiling.COMPILED)
 
 
 def test_no_place_is_no_error(tmp_path: Path) -> None:

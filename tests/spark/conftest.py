@@ -1,8 +1,4 @@
-"""One Spark for all tests that need it.
-
-Whatever stands in this directory is marked for one worker of xdist, so that a run of the tests would start one JVM;
-pytest 9.2 with xdist 3.8 does not heed the mark, and each worker starts its own.
-"""
+"""One Spark for all tests that need it: tests/conftest.py sends them to one worker."""
 
 from __future__ import annotations
 
@@ -11,7 +7,6 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -19,7 +14,6 @@ import pytest
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-HERE = Path(__file__).parent
 OPTIONS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -30,14 +24,6 @@ OPTIONS = {
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.shuffle.partitions": "2",
 }
-
-
-# Before xdist looks for the marker.
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if HERE in item.path.parents:
-            item.add_marker(pytest.mark.xdist_group("spark"))
 
 
 @pytest.fixture(scope="session")

@@ -23,11 +23,15 @@ logger = logging.getLogger("cepheid.engine")
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
+COMPILED = ("buffer", "compiling", "deciding", "kernel", "layout", "lists", "machine", "timers")
+"""The modules that compiled code is made of."""
+
+
 def _sources() -> str:
-    """A name for the sources of this package, which compiled code belongs to."""
+    """A name for the sources of the kernel, which compiled code belongs to."""
     digest = hashlib.sha256(numba.__version__.encode())
-    for source in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(source.read_bytes())
+    for name in COMPILED:
+        digest.update((Path(__file__).parent / f"{name}.py").read_bytes())
     return digest.hexdigest()[:16]
 
 
