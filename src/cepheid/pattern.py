@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Self
 
+from cepheid.errors import InputError
 from cepheid.syntax.builder import PatternBuilder
 from cepheid.syntax.tree import Condition, SqlText
 from cepheid.syntax.validation import check
@@ -39,16 +40,17 @@ class Pattern(PatternBuilder):
         self,
         rows: object,
         *,
-        partition_by: str | Iterable[str] = (),
+        partition_by: str | Iterable[str] | None = None,
         order_by: str | Iterable[str] = (),
         max_runs: int = 10_000_000,
         max_matches_per_event: int = 1_000_000,
     ) -> Found:
         """Find the pattern in rows in memory: dicts, a pandas DataFrame or an Arrow table.
 
-        `partition_by`: the columns whose values must be the same for all events of a match. `order_by`: the time of
-        the events, then columns that break ties; without it rows are taken in the order given. The end of the rows is
-        the end of the input: what still waits for time to pass is decided.
+        `partition_by`: the columns whose values must be the same for all events of a match; not needed where the
+        pattern itself names them. `order_by`: the time of the events, then columns that break ties; without it rows are
+        taken in the order given. The end of the rows is the end of the input: what still waits for time to pass is
+        decided.
 
         >>> from cepheid import Pattern
         >>> rise = Pattern.begin("low").followed_by("high").where("price > 2 * LAST(low.price)").within(10)
@@ -62,13 +64,13 @@ class Pattern(PatternBuilder):
 
         self.check()
         options = Options(max_runs=max_runs, max_matches_per_event=max_matches_per_event)
-        return match_rows(self.tree, rows, _names(partition_by), _names(order_by), options)
+        return match_rows(self.tree, rows, self._key(partition_by), _names(order_by), options)
 
     def match(
         self,
         rows: DataFrame,
         *,
-        partition_by: str | Iterable[str] = (),
+        partition_by: str | Iterable[str] | None = None,
         order_by: str | Iterable[str] = (),
         buckets: int | None = None,
         max_runs: int = 10_000_000,
@@ -84,7 +86,7 @@ class Pattern(PatternBuilder):
 
         self.check()
         options = Options(max_runs=max_runs, max_matches_per_event=max_matches_per_event)
-        return Found(BatchPlan(self.tree, rows, _names(partition_by), _names(order_by), buckets, options))
+        return Found(BatchPlan(self.tree, rows, self._key(partition_by), _names(order_by), buckets, options))
 
     def check(self) -> Self:
         """Refuse the pattern with a `MalformedPatternError` if it is malformed; every use of a pattern does this
@@ -121,6 +123,28 @@ class Pattern(PatternBuilder):
         from cepheid.syntax.json_format import from_json
 
         return cls(from_json(text)).check()
+
+    @classmethod
+    def parse(cls, text: str, *, type_column: str | None = None) -> Self:
+        """The pattern that a SASE text says. `type_column` holds the types of the events (`type` if not given).
+
+        >>> from cepheid import Pattern
+        >>> print(Pattern.parse("EVENT SEQ(SHELF x, !(COUNTER y), EXIT z) WITHIN 12 hours", type_column="reader"))
+        x[reader = 'SHELF'] ~> !y[reader = 'COUNTER'] ~>> z[reader = 'EXIT'] within 12 hours
+        """
+        from cepheid.sase import read
+
+        return cls(read(text, type_column))
+
+    def _key(self, given: str | Iterable[str] | None) -> tuple[str, ...]:
+        """The columns to partition by: those given, or those of the pattern; not two different sets."""
+        own, names = self.tree.partition_by, () if given is None else _names(given)
+        if own and given is not None and {name.lower() for name in own} != {name.lower() for name in names}:
+            raise InputError(
+                f"partition_by is {list(names)}, but the pattern itself is partitioned by {list(own)}.\n"
+                "  Leave partition_by out: the pattern's key is used."
+            )
+        return names or own
 
     def _check_condition(self, condition: Condition, element_description: str) -> None:
         from cepheid.conditions import check_text
