@@ -136,6 +136,23 @@ class Pattern(PatternBuilder):
 
         return cls(read(text, type_column))
 
+    def to_sase(self, *, type_column: str | None = None) -> str:
+        """The pattern as SASE text, which `parse` reads; refused with the part that SASE has no words for.
+
+        With `type_column`, `parse` needs the same; without, the text itself names the column where it is not `type`.
+
+        >>> from cepheid import Pattern
+        >>> pattern = Pattern.begin("a").where("kind = 'A'").followed_by_any("b").where("kind = 'B'", "n > a.n")
+        >>> print(pattern.to_sase())
+        EVENT SEQ(A a, B b)
+        TYPED BY kind
+        WHERE b.n > a.n
+        """
+        from cepheid.sase import write
+
+        self.check()
+        return write(self.tree, type_column)
+
     def _key(self, given: str | Iterable[str] | None) -> tuple[str, ...]:
         """The columns to partition by: those given, or those of the pattern; not two different sets."""
         own, names = self.tree.partition_by, () if given is None else _names(given)

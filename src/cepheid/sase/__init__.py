@@ -6,5 +6,6 @@ is, the SQL parser of the room `conditions` decides. The names below are what th
 """
 
 from cepheid.sase.reading import read
+from cepheid.sase.writing import write
 
-__all__ = ["read"]
+__all__ = ["read", "write"]

@@ -33,6 +33,8 @@ class Conjunct:
 
     place: Range
     columns: tuple[ColumnRead, ...]
+    is_or: bool
+    """Whether it needs parentheses next to an AND."""
 
 
 def split(text: str) -> tuple[Conjunct, ...]:
@@ -41,7 +43,11 @@ def split(text: str) -> tuple[Conjunct, ...]:
     node = parse_tokens(tokenize(text), text)
     assert node is not None
     return tuple(
-        Conjunct(Range(*text_range(part)), tuple(sorted(_columns(part), key=lambda read: read.place.start)))
+        Conjunct(
+            Range(*text_range(part)),
+            tuple(sorted(_columns(part), key=lambda read: read.place.start)),
+            isinstance(part, exp.Or),
+        )
         for part in _parts(node)
     )
 

@@ -36,11 +36,14 @@ def column(name: str) -> str:
     return backquoted(name)
 
 
+def is_plain(name: str) -> bool:
+    """Whether SASE text can have the name as it is."""
+    return _PLAIN.fullmatch(name) is not None and name.upper() not in KEYWORDS
+
+
 def word(name: str) -> str:
     """A name as a word of SASE text."""
-    if _PLAIN.fullmatch(name) and name.upper() not in KEYWORDS:
-        return name
-    return backquoted(name)
+    return name if is_plain(name) else backquoted(name)
 
 
 def backquoted(name: str) -> str:
