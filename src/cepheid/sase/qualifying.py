@@ -6,14 +6,14 @@ it. Called by `writing`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from cepheid.conditions import parse
 from cepheid.conditions.expression import Expression, Literal, Name, Operation, Operator, combine
 from cepheid.sase.conjuncts import ColumnRead, Conjunct, split
 from cepheid.sase.expressible import WrittenComponent, cannot_say
-from cepheid.sase.words import word
+from cepheid.sase.words import column, word
 from cepheid.syntax.tree import AllOf, AnyOf, Condition, PythonCondition, SqlText
 
 
@@ -37,15 +37,19 @@ class Said:
         return subject.parts[0], constants
 
 
-def said(component: WrittenComponent, names: frozenset[str]) -> tuple[Said, ...]:
-    """The conjuncts of a component's condition; `names` are those of all components, folded."""
-    return () if component.condition is None else tuple(_Qualifying(component, names).conjuncts(component.condition))
+def said(component: WrittenComponent, among: Iterable[WrittenComponent]) -> tuple[Said, ...]:
+    """The conjuncts of the condition of one component, `among` all of the pattern."""
+    if component.condition is None:
+        return ()
+    components = {other.name.casefold(): other for other in among}
+    return tuple(_Qualifying(component, components).conjuncts(component.condition))
 
 
 @dataclass(frozen=True, slots=True)
 class _Qualifying:
     component: WrittenComponent
-    names: frozenset[str]
+    components: dict[str, WrittenComponent]
+    """All of the pattern, by name."""
 
     def conjuncts(self, condition: Condition) -> Iterator[Said]:
         if isinstance(condition, AllOf):
@@ -74,15 +78,23 @@ class _Qualifying:
                 as_it_stands = f"{word(self.component.name)}{'[i]' if self.component.repeats else ''}.{as_it_stands}"
             elif self.component.repeats and not own_columns and self._is_aggregate_of_own(read):
                 # Without a word about the current event, x.price would stand for all events of x.
-                rest = text[read.place.start : read.place.end].partition(".")[2]
-                as_it_stands = f"{word(self.component.name)}[..i-1].{rest.strip()}"
+                as_it_stands = f"{word(self.component.name)}[..i-1].{_path(read)}"
+            elif read.aggregate is None and self.components[read.parts[0].casefold()].repeats:
+                # The last of all its events: without the index it would be each of them.
+                name = word(self.components[read.parts[0].casefold()].name)
+                as_it_stands = f"{name}[{name}.LEN].{_path(read)}"
             written += text[position : read.place.start] + as_it_stands
             position = read.place.end
         return written + text[position : conjunct.place.end]
 
     def _is_own(self, read: ColumnRead) -> bool:
         """Whether it is a column of the current event: bare, or a field of a struct."""
-        return read.aggregate is None and (len(read.parts) == 1 or read.parts[0].casefold() not in self.names)
+        return read.aggregate is None and (len(read.parts) == 1 or read.parts[0].casefold() not in self.components)
 
     def _is_aggregate_of_own(self, read: ColumnRead) -> bool:
         return read.aggregate is not None and read.parts[0].casefold() == self.component.name.casefold()
+
+
+def _path(read: ColumnRead) -> str:
+    """What is read of a component, without its name."""
+    return ".".join(part if part == "*" else column(part) for part in read.parts[1:])

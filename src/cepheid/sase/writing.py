@@ -37,8 +37,7 @@ def write(tree: PatternTree, type_column: str | None = None) -> str:
     column that most components compare with texts, and the text names it (TYPED BY) unless it is `type`.
     """
     strategy, components = components_of(tree)
-    names = frozenset(component.name.casefold() for component in components)
-    conjuncts = tuple((component, said(component, names)) for component in components)
+    conjuncts = tuple((component, said(component, components)) for component in components)
     types_by = type_column or _type_column(conjuncts)
     text = _Writing(tree, strategy, conjuncts, types_by).text(names_types=type_column is None)
     _check_same(text, type_column, tree, strategy, conjuncts)
@@ -142,13 +141,10 @@ def _check_same(
     except MalformedPatternError as error:
         raise cannot_say(PATTERN, error.problem, f"As SASE text: {error.remedy}") from None
     strategy_back, components_back = components_of(back)
-    names = frozenset(component.name.casefold() for component in components_back)
     for (component, wanted), got in zip(conjuncts, components_back, strict=True):
-        differing = Counter(part.meaning for part in wanted) - Counter(part.meaning for part in said(got, names))
-        for meaning in differing:
+        before, after = (Counter(part.meaning for part in parts) for parts in (wanted, said(got, components_back)))
+        for meaning in (*(before - after), *(after - before)):
             raise _moved(component, meaning)
-        if Counter(part.meaning for part in said(got, names)) - Counter(part.meaning for part in wanted):
-            raise cannot_say(f"element {component.name!r}", "read back, it has a further condition")
         assert (component.name, component.negated, component.repeats) == (got.name, got.negated, got.repeats)
     assert (tree.window, tree.partition_by, strategy) == (back.window, back.partition_by, strategy_back)
 
@@ -156,6 +152,6 @@ def _check_same(
 def _moved(component: WrittenComponent, meaning: Expression) -> MalformedPatternError:
     return cannot_say(
         f"element {component.name!r}",
-        f"its condition `{meaning}` would be asked of another component, the last one that it mentions",
+        f"the condition `{meaning}` would be asked of another component, the last one that it mentions",
         "Put it on the last element that it reads.",
     )
