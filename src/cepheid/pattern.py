@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+from cepheid.errors import InputError
 from cepheid.syntax.builder import PatternBuilder
 from cepheid.syntax.tree import Condition, SqlText
 from cepheid.syntax.validation import check
@@ -39,16 +40,17 @@ class Pattern(PatternBuilder):
         self,
         rows: object,
         *,
-        partition_by: str | Iterable[str] = (),
+        partition_by: str | Iterable[str] | None = None,
         order_by: str | Iterable[str] = (),
         max_runs: int = 10_000_000,
         max_matches_per_event: int = 1_000_000,
     ) -> Found:
         """Find the pattern in rows in memory: dicts, a pandas DataFrame or an Arrow table.
 
-        `partition_by`: the columns whose values must be the same for all events of a match. `order_by`: the time of
-        the events, then columns that break ties; without it rows are taken in the order given. The end of the rows is
-        the end of the input: what still waits for time to pass is decided.
+        `partition_by`: the columns whose values must be the same for all events of a match; not needed where the
+        pattern itself names them. `order_by`: the time of the events, then columns that break ties; without it rows are
+        taken in the order given. The end of the rows is the end of the input: what still waits for time to pass is
+        decided.
 
         >>> from cepheid import Pattern
         >>> rise = Pattern.begin("low").followed_by("high").where("price > 2 * LAST(low.price)").within(10)
@@ -62,13 +64,13 @@ class Pattern(PatternBuilder):
 
         self.check()
         options = Options(max_runs=max_runs, max_matches_per_event=max_matches_per_event)
-        return match_rows(self.tree, rows, _names(partition_by), _names(order_by), options)
+        return match_rows(self.tree, rows, self._key(partition_by), _names(order_by), options)
 
     def match(
         self,
         events: DataFrame,
         *,
-        partition_by: str | Iterable[str] = (),
+        partition_by: str | Iterable[str] | None = None,
         order_by: str | Iterable[str] = (),
         measures: Mapping[str, str] | None = None,
         rows: Literal["one", "all"] = "one",
@@ -102,7 +104,7 @@ class Pattern(PatternBuilder):
         plan = BatchPlan(
             self.tree,
             require_dataframe(events),
-            _names(partition_by),
+            self._key(partition_by),
             _names(order_by),
             Asked(tuple((measures or {}).items()), None if columns is None else _names(columns), rows),
             Movement(buckets, shuffle, nulls, max_bucket_bytes),
@@ -150,6 +152,45 @@ class Pattern(PatternBuilder):
         from cepheid.syntax.json_format import from_json
 
         return cls(from_json(text)).check()
+
+    @classmethod
+    def parse(cls, text: str, *, type_column: str | None = None) -> Self:
+        """The pattern that a SASE text says. `type_column` holds the types of the events (`type` if not given).
+
+        >>> from cepheid import Pattern
+        >>> print(Pattern.parse("EVENT SEQ(SHELF x, !(COUNTER y), EXIT z) WITHIN 12 hours", type_column="reader"))
+        x[reader = 'SHELF'] ~> !y[reader = 'COUNTER'] ~>> z[reader = 'EXIT'] within 12 hours
+        """
+        from cepheid.sase import read
+
+        return cls(read(text, type_column))
+
+    def to_sase(self, *, type_column: str | None = None) -> str:
+        """The pattern as SASE text, which `parse` reads; refused with the part that SASE has no words for.
+
+        With `type_column`, `parse` needs the same; without, the text itself names the column where it is not `type`.
+
+        >>> from cepheid import Pattern
+        >>> pattern = Pattern.begin("a").where("kind = 'A'").followed_by_any("b").where("kind = 'B'", "n > a.n")
+        >>> print(pattern.to_sase())
+        EVENT SEQ(A a, B b)
+        TYPED BY kind
+        WHERE b.n > a.n
+        """
+        from cepheid.sase import write
+
+        self.check()
+        return write(self.tree, type_column)
+
+    def _key(self, given: str | Iterable[str] | None) -> tuple[str, ...]:
+        """The columns to partition by: those given, or those of the pattern; not two different sets."""
+        own, names = self.tree.partition_by, () if given is None else _names(given)
+        if own and given is not None and {name.lower() for name in own} != {name.lower() for name in names}:
+            raise InputError(
+                f"partition_by is {list(names)}, but the pattern itself is partitioned by {list(own)}.\n"
+                "  Leave partition_by out: the pattern's key is used."
+            )
+        return names or own
 
     def _check_condition(self, condition: Condition, element_description: str) -> None:
         from cepheid.conditions import check_text
