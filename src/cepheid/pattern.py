@@ -15,6 +15,7 @@ from cepheid.syntax.validation import check
 if TYPE_CHECKING:
     from cepheid.automaton.model import Automaton
     from cepheid.engine.in_memory import Found
+    from cepheid.explain import Explanation
     from cepheid.spark.batch import DataFrame
     from cepheid.spark.batch import Found as FoundInDataFrame
 
@@ -104,9 +105,16 @@ class Pattern(PatternBuilder):
         check(self.tree)
         return build(self.tree, bind(self.tree, None))
 
-    def explain(self) -> str:
-        """The pattern, and the automaton that it means, as text."""
-        return f"{self}\n\n{self.automaton()}"
+    def explain(self) -> Explanation:
+        """What the pattern means and how it is run: print it; in a notebook it shows itself.
+
+        The tree, each condition split into what Spark evaluates and what the run must, the automaton, which partial
+        matches are kept and why, what bounds the state of a stream, and warnings.
+        """
+        from cepheid.explain import explain
+
+        self.check()
+        return explain(self.tree)
 
     def to_json(self) -> str:
         """The pattern as JSON text, without loss. Callables and Spark Columns cannot be written."""

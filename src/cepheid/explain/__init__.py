@@ -1,0 +1,11 @@
+"""Explanations and pictures of patterns and of what they found.
+
+The chain: a tree and its automaton come in; `explaining` puts an `Explanation` together, `diagram` draws the pattern,
+`timeline` draws matches on a time axis. Nothing here imports Spark: plans fill in an `Execution`.
+"""
+
+from cepheid.explain.document import Explanation
+from cepheid.explain.execution import Execution
+from cepheid.explain.explaining import explain
+
+__all__ = ["Execution", "Explanation", "explain"]
