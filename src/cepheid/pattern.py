@@ -6,7 +6,7 @@ Thin: the builder is in `syntax`, the meaning in the rooms below, imported when 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 from cepheid.syntax.builder import PatternBuilder
 from cepheid.syntax.tree import Condition, SqlText
@@ -15,7 +15,7 @@ from cepheid.syntax.validation import check
 if TYPE_CHECKING:
     from cepheid.automaton.model import Automaton
     from cepheid.engine.in_memory import Found
-    from cepheid.explain import Explanation
+    from cepheid.explain import Diagram, Explanation
     from cepheid.spark.batch import DataFrame
     from cepheid.spark.batch import Found as FoundInDataFrame
 
@@ -115,6 +115,21 @@ class Pattern(PatternBuilder):
 
         self.check()
         return explain(self.tree)
+
+    def diagram(
+        self,
+        format: Literal["svg", "mermaid", "dot", "text"] = "svg",
+        *,
+        of: Literal["pattern", "automaton"] = "pattern",
+    ) -> Diagram:
+        """The pattern drawn: a notebook shows it, `str` is the drawing, `save(path)` writes it.
+
+        `of="automaton"` draws states and what leads from one to the next instead (all formats but SVG).
+        """
+        from cepheid.explain import draw
+
+        self.check()
+        return draw(self.tree, format, of)
 
     def to_json(self) -> str:
         """The pattern as JSON text, without loss. Callables and Spark Columns cannot be written."""

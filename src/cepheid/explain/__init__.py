@@ -4,8 +4,9 @@ The chain: a tree and its automaton come in; `explaining` puts an `Explanation` 
 `timeline` draws matches on a time axis. Nothing here imports Spark: plans fill in an `Execution`.
 """
 
+from cepheid.explain.diagram import Diagram, draw
 from cepheid.explain.document import Explanation
 from cepheid.explain.execution import Execution
 from cepheid.explain.explaining import explain
 
-__all__ = ["Execution", "Explanation", "explain"]
+__all__ = ["Diagram", "Execution", "Explanation", "draw", "explain"]
