@@ -14,8 +14,8 @@ from cepheid.syntax.validation import check
 
 if TYPE_CHECKING:
     from cepheid.automaton.model import Automaton
-    from cepheid.engine.in_memory import Found
     from cepheid.explain import Diagram, Explanation
+    from cepheid.explain.found import FoundRows
     from cepheid.spark.batch import DataFrame
     from cepheid.spark.batch import Found as FoundInDataFrame
 
@@ -44,7 +44,7 @@ class Pattern(PatternBuilder):
         order_by: str | Iterable[str] = (),
         max_runs: int = 10_000_000,
         max_matches_per_event: int = 1_000_000,
-    ) -> Found:
+    ) -> FoundRows:
         """Find the pattern in rows in memory: dicts, a pandas DataFrame or an Arrow table.
 
         `partition_by`: the columns whose values must be the same for all events of a match. `order_by`: the time of
@@ -58,12 +58,14 @@ class Pattern(PatternBuilder):
         >>> [(match["low"]["price"], match["high"]["price"]) for match in found.matches]
         [(5, 12)]
         """
-        from cepheid.engine.in_memory import match_rows
+        from cepheid.engine.in_memory import match_rows, to_table
         from cepheid.engine.tables import Options
+        from cepheid.explain.found import FoundRows, Search
 
         self.check()
         options = Options(max_runs=max_runs, max_matches_per_event=max_matches_per_event)
-        return match_rows(self.tree, rows, _names(partition_by), _names(order_by), options)
+        search = Search(self.tree, to_table(rows), _names(partition_by), _names(order_by))
+        return FoundRows(match_rows(self.tree, search.rows, search.partition_by, search.order_by, options), search)
 
     def match(
         self,

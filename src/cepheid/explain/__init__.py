@@ -6,7 +6,8 @@ The chain: a tree and its automaton come in; `explaining` puts an `Explanation` 
 
 from cepheid.explain.diagram import Diagram, draw
 from cepheid.explain.document import Explanation
-from cepheid.explain.execution import Execution
+from cepheid.explain.execution import Execution, rows_that_travel
 from cepheid.explain.explaining import explain
+from cepheid.explain.timelines import Timeline, timeline
 
-__all__ = ["Diagram", "Execution", "Explanation", "draw", "explain"]
+__all__ = ["Diagram", "Execution", "Explanation", "Timeline", "draw", "explain", "rows_that_travel", "timeline"]

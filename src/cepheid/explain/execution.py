@@ -9,6 +9,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 
+def rows_that_travel(every_one_because: str | None) -> str:
+    """Which rows travel, given the answer of `why_every_event_matters`.
+
+    >>> rows_that_travel("the window counts events")
+    'all rows travel: the window counts events'
+    """
+    if every_one_because is None:
+        return "rows that satisfy no condition are dropped first"
+    return f"all rows travel: {every_one_because}"
+
+
 @dataclass(frozen=True, slots=True)
 class Execution:
     """What a plan has decided.
@@ -24,8 +35,8 @@ class Execution:
     """The columns that travel to the engine, in their order."""
     computed: tuple[str, ...] = ()
     """What Spark computes and sends along: the mask of conditions, expressions that the run compares."""
-    rows_stay_because: str | None = None
-    """Why every row travels (`why_every_event_matters`); None where rows that satisfy no condition are dropped."""
+    rows: str = ""
+    """Which rows travel: `rows_that_travel` says it."""
     buckets: str = ""
     """How keys are spread, for example "8 buckets of keys, 4 for each core"."""
     shuffle: str = ""
@@ -37,16 +48,11 @@ class Execution:
 
     def facts(self) -> tuple[tuple[str, str], ...]:
         """All of it as (what, how) pairs; what was not said is left out."""
-        rows = (
-            "those that satisfy no condition are dropped first"
-            if self.rows_stay_because is None
-            else f"all of them travel: {self.rows_stay_because}"
-        )
         said = (
             ("runs on", self.runs_on),
             ("columns that travel", ", ".join(self.columns)),
             ("computed on the way", ", ".join(self.computed)),
-            ("rows", rows),
+            ("rows", self.rows),
             ("buckets", self.buckets),
             ("shuffle", self.shuffle),
             *self.further,

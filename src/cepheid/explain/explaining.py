@@ -18,7 +18,7 @@ from cepheid.engine.programs import NotCompiled
 from cepheid.engine.tables import Options, Tables, tabulate
 from cepheid.explain.advice import advice
 from cepheid.explain.document import Explanation, Record, Section
-from cepheid.explain.execution import Execution
+from cepheid.explain.execution import Execution, rows_that_travel
 from cepheid.explain.outline import outline
 from cepheid.explain.strategy import Strategy, strategy
 from cepheid.syntax.notation import to_text
@@ -102,17 +102,13 @@ def _remembered(automaton: Automaton, tables: Tables | None) -> Iterator[Section
 
 
 def _strategy(chosen: Strategy, not_compiled: str | None) -> Section:
-    lines = tuple(f"because {reason}" for reason in chosen.reasons)
     if not_compiled is not None:
         return Section("Strategy", (f"All runs, by the slow evaluator: the pattern has {not_compiled}.",))
-    return Section("Strategy", (f"{_capital(chosen.memory.value)}.",), lines)
+    return Section("Strategy", tuple(f"{_capital(text)}." for text in (chosen.memory.value, *chosen.reasons)))
 
 
 def _rows(automaton: Automaton) -> Section:
-    why = why_every_event_matters(automaton)
-    if why is None:
-        return Section("Rows", ("Events that satisfy no condition make no difference: Spark drops them early.",))
-    return Section("Rows", (f"Every event travels: {why}.",))
+    return Section("Rows", (f"{_capital(rows_that_travel(why_every_event_matters(automaton)))}.",))
 
 
 def _capital(text: str) -> str:
