@@ -12,7 +12,7 @@ from rich.console import Console
 from syntax.strategies import patterns
 
 from cepheid import Pattern
-from cepheid.automaton.dropping import why_every_event_matters
+from cepheid.automaton.dropping import why_all_rows_travel
 from cepheid.explain import Execution, Explanation, explain, rows_that_travel
 from cepheid.syntax.tree import PatternTree, variables
 
@@ -63,14 +63,14 @@ def test_with_types_the_compared_values_are_known() -> None:
     ],
 )
 def test_why_rows_stay(pattern: Pattern, reason: str) -> None:
-    why = why_every_event_matters(pattern.automaton())
+    why = why_all_rows_travel(pattern.automaton())
     assert why is not None and reason in why
     assert reason in section(pattern.explain(), "Rows")
 
 
 def test_rows_that_may_go() -> None:
     pattern = Pattern.begin("a").where("x = 1").followed_by("b").where("x = 2")
-    assert why_every_event_matters(pattern.automaton()) is None
+    assert why_all_rows_travel(pattern.automaton()) is None
     assert "dropped first" in section(pattern.explain(), "Rows")
 
 

@@ -11,7 +11,7 @@ from cepheid.conditions.expression import TRUE
 from cepheid.syntax.tree import Contiguity, EventCount, NotLink
 
 
-def why_every_event_matters(automaton: Automaton) -> str | None:
+def why_all_rows_travel(automaton: Automaton) -> str | None:
     """The first reason why no event can be left out; None where those that satisfy no condition can be."""
     if isinstance(automaton.window, EventCount):
         return "the window counts events"

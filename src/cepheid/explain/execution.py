@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 
 def rows_that_travel(every_one_because: str | None) -> str:
-    """Which rows travel, given the answer of `why_every_event_matters`.
+    """Which rows travel, given the answer of `why_all_rows_travel`.
 
     >>> rows_that_travel("the window counts events")
     'all rows travel: the window counts events'

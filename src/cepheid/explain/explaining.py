@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cepheid.automaton.construction import build
-from cepheid.automaton.dropping import why_every_event_matters
+from cepheid.automaton.dropping import why_all_rows_travel
 from cepheid.automaton.model import Automaton
 from cepheid.conditions import Predicate, Schema, bind
 from cepheid.conditions.binding import BoundConditions
@@ -108,7 +108,7 @@ def _strategy(chosen: Strategy, not_compiled: str | None) -> Section:
 
 
 def _rows(automaton: Automaton) -> Section:
-    return Section("Rows", (f"{_capital(rows_that_travel(why_every_event_matters(automaton)))}.",))
+    return Section("Rows", (f"{_capital(rows_that_travel(why_all_rows_travel(automaton)))}.",))
 
 
 def _capital(text: str) -> str:
