@@ -15,7 +15,8 @@ from cepheid.syntax.validation import check
 
 if TYPE_CHECKING:
     from cepheid.automaton.model import Automaton
-    from cepheid.engine.in_memory import Found
+    from cepheid.explain import Diagram, Explanation
+    from cepheid.explain.found import FoundRows
     from cepheid.spark.batch import DataFrame
     from cepheid.spark.batch import Found as FoundInDataFrame
 
@@ -44,7 +45,7 @@ class Pattern(PatternBuilder):
         order_by: str | Iterable[str] = (),
         max_runs: int = 10_000_000,
         max_matches_per_event: int = 1_000_000,
-    ) -> Found:
+    ) -> FoundRows:
         """Find the pattern in rows in memory: dicts, a pandas DataFrame or an Arrow table.
 
         `partition_by`: the columns whose values must be the same for all events of a match; not needed where the
@@ -59,12 +60,14 @@ class Pattern(PatternBuilder):
         >>> [(match["low"]["price"], match["high"]["price"]) for match in found.matches]
         [(5, 12)]
         """
-        from cepheid.engine.in_memory import match_rows
+        from cepheid.engine.in_memory import match_rows, to_table
         from cepheid.engine.tables import Options
+        from cepheid.explain.found import FoundRows, Search
 
         self.check()
         options = Options(max_runs=max_runs, max_matches_per_event=max_matches_per_event)
-        return match_rows(self.tree, rows, self._key(partition_by), _names(order_by), options)
+        search = Search(self.tree, to_table(rows), self._key(partition_by), _names(order_by))
+        return FoundRows(match_rows(self.tree, search.rows, search.partition_by, search.order_by, options), search)
 
     def match(
         self,
@@ -135,9 +138,31 @@ class Pattern(PatternBuilder):
         check(self.tree)
         return build(self.tree, bind(self.tree, None))
 
-    def explain(self) -> str:
-        """The pattern, and the automaton that it means, as text."""
-        return f"{self}\n\n{self.automaton()}"
+    def explain(self) -> Explanation:
+        """What the pattern means and how it is run: print it; in a notebook it shows itself.
+
+        The tree, each condition split into what Spark evaluates and what the run must, the automaton, which partial
+        matches are kept and why, what bounds the state of a stream, and warnings.
+        """
+        from cepheid.explain import explain
+
+        self.check()
+        return explain(self.tree)
+
+    def diagram(
+        self,
+        format: Literal["svg", "mermaid", "dot", "text"] = "svg",
+        *,
+        of: Literal["pattern", "automaton"] = "pattern",
+    ) -> Diagram:
+        """The pattern drawn: a notebook shows it, `str` is the drawing, `save(path)` writes it.
+
+        `of="automaton"` draws states and what leads from one to the next instead (all formats but SVG).
+        """
+        from cepheid.explain import draw
+
+        self.check()
+        return draw(self.tree, format, of)
 
     def to_json(self) -> str:
         """The pattern as JSON text, without loss. Callables and Spark Columns cannot be written."""
