@@ -22,6 +22,7 @@ SECTIONS = {
     "waiting": "waiting",
     "memory": "memory",
     "stocks": "stocks",
+    "peers": "peers",
 }
 """Each section, and the module whose `measure(settings)` gives it. A module with a `draw(section)` gives a picture too.
 Modules are imported when they are needed: some need Spark."""
