@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from cepheid.automaton.construction import build
 from cepheid.conditions import bind
-from cepheid.engine import buffer, kernel
+from cepheid.engine import buffer, kernel, not_before
 from cepheid.engine import layout as l
 from cepheid.engine.arrange import Arranged, Integers
 from cepheid.engine.assemble import Assignments
@@ -119,23 +119,30 @@ class Matcher:
         nodes = pool.nodes[: pool.counters[l.Q_USED_NODES]]
         is_kept = np.zeros(len(self.held.time), bool)
         is_kept[nodes[:, l.N_EVENT]] = True
+        not_before.mark_needed(self.tables, pool, self.held, self.next_ordinal, is_kept)
         kept = np.flatnonzero(is_kept)
         new_number = np.cumsum(is_kept) - 1
         for column in (l.N_EVENT, l.N_START):
             nodes[:, column] = new_number[nodes[:, column]]
         self.held = selected(self.held, kept, self.tables)
+        not_before.renumber(self.tables, pool, self.held, np.where(is_kept, new_number, l.NONE))
         self._keep_texts()
         return kept
 
     def _keep_texts(self) -> None:
-        """Forget the texts that no live run knows."""
+        """Forget the texts that no live run knows, nor a held event that is read again."""
         if not self.tables.text_registers:
             return
         pool = self.pool
         runs = buffer.live_runs(pool.lists, pool.slots, pool.runs)
-        codes = pool.registers[np.ix_(runs, self.tables.text_registers)]
-        used, places = np.unique(codes, return_inverse=True)
-        pool.registers[np.ix_(runs, self.tables.text_registers)] = places.reshape(codes.shape)
+        in_runs = np.ix_(runs, self.tables.text_registers)
+        codes = pool.registers[in_runs]
+        of_rows = not_before.text_columns(self.tables)
+        used, places = np.unique(
+            np.concatenate((codes.ravel(), self.held.values[:, of_rows].ravel())), return_inverse=True
+        )
+        pool.registers[in_runs] = places[: codes.size].reshape(codes.shape)
+        self.held.values[:, of_rows] = places[codes.size :].reshape(len(self.held.values), len(of_rows))
         self.texts = tuple(self.texts[code] if code < len(self.texts) else "" for code in used)
 
     def _add_slots(self, count: int) -> None:

@@ -113,8 +113,6 @@ class _Tabulation:
             raise NotCompiled(f"more than {MAXIMUM_PREDICATES} different conditions")
         if any(predicate.calls_python for predicate in automaton.predicates):
             raise NotCompiled("a Python callable")
-        if any(automaton.predicates[index].reads_variables for index in automaton.not_before):
-            raise NotCompiled("a not at the start that reads variables")
         programs = np.zeros((len(automaton.predicates), 2), np.int64)
         for index, predicate in enumerate(automaton.predicates):
             if predicate.rest is not None:
@@ -169,6 +167,7 @@ class _Tabulation:
         params[l.P_TIMED] = options.timeouts or bool(self.endings)
         params[l.P_DOMINANCE] = self.dominance()
         params[l.P_NOT_BEFORE] = len(automaton.not_before)
+        params[l.P_NOT_BEFORE_READS] = any(automaton.predicates[i].reads_variables for i in automaton.not_before)
         params[l.P_MAX_RUNS] = options.max_runs
         params[l.P_MAX_MATCHES] = options.max_matches_per_event
         params[l.P_INDEXED] = self.is_indexed
