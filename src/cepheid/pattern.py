@@ -15,6 +15,7 @@ from cepheid.syntax.validation import check
 if TYPE_CHECKING:
     from cepheid.automaton.model import Automaton
     from cepheid.engine.in_memory import Found
+    from cepheid.engine.negation_after import NegationPlan
     from cepheid.spark.batch import DataFrame
     from cepheid.spark.batch import Found as FoundInDataFrame
 
@@ -43,12 +44,14 @@ class Pattern(PatternBuilder):
         order_by: str | Iterable[str] = (),
         max_runs: int = 10_000_000,
         max_matches_per_event: int = 1_000_000,
+        negation: NegationPlan = "pushed",
     ) -> Found:
         """Find the pattern in rows in memory: dicts, a pandas DataFrame or an Arrow table.
 
         `partition_by`: the columns whose values must be the same for all events of a match. `order_by`: the time of
         the events, then columns that break ties; without it rows are taken in the order given. The end of the rows is
-        the end of the input: what still waits for time to pass is decided.
+        the end of the input: what still waits for time to pass is decided. `negation="after"` builds all sequences
+        first and looks at the nots then: the same matches at a higher cost, for comparison.
 
         >>> from cepheid import Pattern
         >>> rise = Pattern.begin("low").followed_by("high").where("price > 2 * LAST(low.price)").within(10)
@@ -58,11 +61,13 @@ class Pattern(PatternBuilder):
         [(5, 12)]
         """
         from cepheid.engine.in_memory import match_rows
+        from cepheid.engine.negation_after import checked_plan
         from cepheid.engine.tables import Options
 
         self.check()
         options = Options(max_runs=max_runs, max_matches_per_event=max_matches_per_event)
-        return match_rows(self.tree, rows, _names(partition_by), _names(order_by), options)
+        plan = checked_plan(negation)
+        return match_rows(self.tree, rows, _names(partition_by), _names(order_by), options, plan)
 
     def match(
         self,
@@ -73,18 +78,22 @@ class Pattern(PatternBuilder):
         buckets: int | None = None,
         max_runs: int = 10_000_000,
         max_matches_per_event: int = 1_000_000,
+        negation: NegationPlan = "pushed",
     ) -> FoundInDataFrame:
         """Find the pattern in a batch DataFrame: `.matches` and `.timeouts` are lazy DataFrames.
 
         `partition_by` and `order_by` as in `match_events`; `order_by` is needed, and its first column is the time.
-        Keys are spread over `buckets`, each matched by one task (four for each core if not given).
+        Keys are spread over `buckets`, each matched by one task (four for each core if not given). `negation` as in
+        `match_events`.
         """
+        from cepheid.engine.negation_after import checked_plan
         from cepheid.engine.tables import Options
         from cepheid.spark.batch import BatchPlan, Found
 
         self.check()
         options = Options(max_runs=max_runs, max_matches_per_event=max_matches_per_event)
-        return Found(BatchPlan(self.tree, rows, _names(partition_by), _names(order_by), buckets, options))
+        plan = checked_plan(negation)
+        return Found(BatchPlan(self.tree, rows, _names(partition_by), _names(order_by), buckets, options, plan))
 
     def check(self) -> Self:
         """Refuse the pattern with a `MalformedPatternError` if it is malformed; every use of a pattern does this

@@ -11,8 +11,10 @@ caller can keep the rows themselves.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from cepheid.automaton.construction import build
@@ -27,6 +29,9 @@ from cepheid.engine.pool import WITH_EVENTS, WITH_RUNS, Pool, grown, new_pool, w
 from cepheid.engine.problems import problem
 from cepheid.engine.tables import Options, Tables, tabulate
 from cepheid.syntax.tree import Element, Link, PatternTree, Sequence, Variable
+
+Sift: TypeAlias = Callable[[Integers, Integers, Integers], npt.NDArray[np.bool_]]
+"""Given the lengths of some matches and the variables and rows of their events, which of the matches stay."""
 
 FEWEST, MOST = 256, 1 << 16
 """Runs and nodes that there is room for at first."""
@@ -44,14 +49,16 @@ def match_partitions(
     finish: int = l.END,
     moment: int = 0,
     where: Callable[[int, int], str] = by_number,
+    sift: Sift | None = None,
 ) -> tuple[Assignments, Assignments]:
     """All matches and timeouts of whole partitions; `bounds` says where each begins, and where the last ends.
 
     `finish`: whether the input ends behind the last event, time only moves on to a `moment`, or nothing happens.
-    `where`: how an error calls a partition and an event.
+    `where`: how an error calls a partition and an event. `sift`: which of the matches stay.
     """
     capacity = 1 << (min(max(FEWEST, len(columns.time) // 4), MOST) - 1).bit_length()
     drive = _Drive(tables, new_pool(tables, capacity=capacity))
+    drive.matches.sift = sift
     drive.match(columns, bounds, np.zeros(0, np.int64), finish, moment, where)
     return drive.decided()
 
@@ -225,6 +232,7 @@ class _Decided:
         self.parts: list[tuple[Integers, Integers, Integers]] = []
         self.moments: list[Integers] = []
         self.count = 0
+        self.sift: Sift | None = None
 
     def add(self, pool: Pool, table: Integers, counter: int) -> None:
         """Take over what the kernel has decided since the last call."""
@@ -233,11 +241,16 @@ class _Decided:
         if count == 0:
             return
         lengths = pool.nodes[table[:count, 0], l.N_DEPTH].astype(np.int64)
-        match = np.repeat(np.arange(self.count, self.count + count), lengths)
+        moments = table[:count, 1].copy()
         variable, row = buffer.extract(pool.nodes, np.ascontiguousarray(table[:count, 0]), np.cumsum(lengths))
+        if self.sift is not None:
+            stays = self.sift(lengths, variable, row)
+            entries = np.repeat(stays, lengths)
+            lengths, moments, variable, row = lengths[stays], moments[stays], variable[entries], row[entries]
+        match = np.repeat(np.arange(self.count, self.count + len(lengths)), lengths)
         self.parts.append((match, variable, row))
-        self.moments.append(table[:count, 1].copy())
-        self.count += count
+        self.moments.append(moments)
+        self.count += len(lengths)
 
     def assignments(self) -> Assignments:
         nothing = np.zeros(0, np.int64)

@@ -27,6 +27,7 @@ from cepheid.conditions.expression import TRUE
 from cepheid.engine.arrange import column_named, time_unit
 from cepheid.engine.in_memory import check_units
 from cepheid.engine.matcher import warm_up
+from cepheid.engine.negation_after import NegationPlan, gaps_of, without_nots
 from cepheid.engine.programs import NotCompiled
 from cepheid.engine.tables import Options, Tables, tabulate
 from cepheid.errors import InputError
@@ -69,6 +70,7 @@ class BatchPlan:
         order_by: tuple[str, ...],
         buckets: int | None,
         options: Options,
+        negation: NegationPlan = "pushed",
     ) -> None:
         if not order_by:
             raise InputError(
@@ -84,6 +86,7 @@ class BatchPlan:
         self.options = options
         self.buckets = buckets or self._default_buckets()
         self.drops_rows = may_drop_rows(self.automaton)
+        self.gaps = gaps_of(self.automaton) if negation == "after" else None
         self.tables()  # refuse now what the engine cannot run
         context = self._context()
         if context is not None and str(context.master).startswith("local"):
@@ -92,8 +95,9 @@ class BatchPlan:
     def tables(self, timeouts: bool = False) -> Tables:
         """The pattern's tables for the engine."""
         options = Options(timeouts, self.options.max_runs, self.options.max_matches_per_event)
+        automaton = self.automaton if self.gaps is None or timeouts else without_nots(self.automaton)
         try:
-            return tabulate(self.automaton, options)
+            return tabulate(automaton, options)
         except NotCompiled as reason:
             raise InputError(
                 f"the engine cannot run this pattern on a DataFrame: it has {reason}.\n"
@@ -112,7 +116,9 @@ class BatchPlan:
             pack, f"`{BUCKET}` int, `{PAYLOAD}` binary"
         )
         schema = self.result_schema(timeouts)
-        work = MatchPacked(tables.for_workers(), self.partition_by, self.order_by, timeouts)
+        work = MatchPacked(
+            tables.for_workers(), self.partition_by, self.order_by, timeouts, None if timeouts else self.gaps
+        )
         return self._moved(packed).mapInArrow(work, schema)
 
     def _moved(self, packed: DataFrame) -> DataFrame:

@@ -16,6 +16,7 @@ from cepheid.engine.arrange import Arranged, arrange
 from cepheid.engine.assemble import assemble
 from cepheid.engine.columns import columns_of
 from cepheid.engine.matcher import match_partitions
+from cepheid.engine.negation_after import Gaps, Sift
 from cepheid.engine.tables import Tables
 
 BUCKET, PAYLOAD, MASK = "__bucket", "__payload", "__mask"
@@ -54,6 +55,8 @@ class MatchPacked:
     partition_by: tuple[str, ...]
     order_by: tuple[str, ...]
     timeouts: bool
+    gaps: Gaps | None = None
+    """The nots that are looked at behind the engine, if they are."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         cells = [cell.as_buffer() for batch in batches for cell in batch.column(PAYLOAD)]
@@ -66,7 +69,8 @@ class MatchPacked:
         bits = pc.fill_null(events.table[MASK], 0).combine_chunks().to_numpy().view(np.uint64)
         values = [events.table[value_name(index)] for index in range(len(self.tables.columns))]
         columns = columns_of(events.time, bits, values, self.tables)
-        found = match_partitions(self.tables, columns, events.bounds, where=events.where)
+        sift = None if self.gaps is None else Sift(self.gaps, self.tables, columns)
+        found = match_partitions(self.tables, columns, events.bounds, where=events.where, sift=sift)
         own = [name for name in events.table.column_names if name != MASK and not name.startswith("__value_")]
         shown = Arranged(
             events.table.select(own), self.partition_by, self.order_by, events.partition, events.time, events.unit
