@@ -26,7 +26,7 @@ from experiments.negation.ais import Pncep, Sase
 from experiments.negation.query import LENGTH, components, pattern
 
 COLUMNS = "events long, seconds double, intermediate long, results long"
-STEADY = 50
+STEADY = 200
 """Events for which the stacks are timed, once their window is full."""
 NO_LIMIT = 10**9
 

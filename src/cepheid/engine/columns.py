@@ -33,6 +33,7 @@ class Columns(NamedTuple):
     """The arrays, in the form that the kernel takes; one row an event."""
 
     bits: npt.NDArray[np.uint64]
+    """A word for each page of the pattern's predicates (see `pages`)."""
     time: npt.NDArray[np.int64]
     ordinal: npt.NDArray[np.int64]
     values: npt.NDArray[np.int64]
@@ -64,7 +65,7 @@ def columns_of(
     encoded, known = _values(values, tables.columns, count, texts)
     nots = int(params[l.P_NOT_BEFORE])
     return Columns(
-        bits=np.require(bits, np.uint64, ["C", "W"]),
+        bits=np.require(bits.reshape(count, len(tables.pages)), np.uint64, ["C", "W"]),
         time=np.require(time, np.int64, ["C", "W"]),
         ordinal=np.arange(count),
         values=encoded,
@@ -75,18 +76,19 @@ def columns_of(
 
 
 def _bits(table: pa.Table, tables: Tables, count: int) -> npt.NDArray[np.uint64]:
-    bits = np.zeros(count, np.uint64)
+    bits = np.zeros((count, len(tables.pages)), np.uint64)
     rows = table.to_pylist() if count <= FEW_ROWS else []
     for index, predicate in enumerate(tables.automaton.predicates):
         if predicate.own_event == TRUE:
-            bits |= np.uint64(1 << index)
+            holds = np.ones(count, bool)
         elif rows:
             test = compile_predicate(Predicate(predicate.own_event, predicate.place))
             holds = np.array([test(row, NOTHING_TAKEN) for row in rows])
-            bits |= holds.astype(np.uint64) << np.uint64(index)
         else:
             holds = _numpy(pc.fill_null(_tested(predicate, table), False))
-            bits |= holds.astype(np.uint64) << np.uint64(index)
+        for number, page in enumerate(tables.pages):
+            if index in page:
+                bits[:, number] |= holds.astype(np.uint64) << np.uint64(page.index(index))
     return bits
 
 
@@ -139,7 +141,7 @@ def nothing_held(tables: Tables) -> Columns:
     none = np.zeros(0, np.int64)
     unsigned = np.zeros(0, np.uint64)
     return Columns(
-        unsigned,
+        np.zeros((0, len(tables.pages)), np.uint64),
         none,
         none,
         np.zeros((0, width), np.int64),

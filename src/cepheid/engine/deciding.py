@@ -71,7 +71,8 @@ def happened_before(params, not_before, programs, time, ordinal, before, nodes, 
     start, last = nodes[node, N_START], nodes[node, N_EVENT]
     for index in range(params[P_NOT_BEFORE]):
         place = before[start, 2 * index]
-        if place == NONE or programs[not_before[index], 0] < programs[not_before[index], 1]:
+        predicate = not_before[index, F_PREDICATE]
+        if place == NONE or programs[predicate, 0] < programs[predicate, 1]:
             continue
         if params[P_COUNT] != NEVER:
             if ordinal[last] - place < params[P_COUNT]:
@@ -89,7 +90,7 @@ def is_forestalled(a, e, w, run, start, last):
     there by then. The events in question form a chain, the latest first.
     """
     for index in range(a.params[P_NOT_BEFORE]):
-        predicate = a.not_before[index]
+        predicate = a.not_before[index, F_PREDICATE]
         begin, end = a.programs[predicate, 0], a.programs[predicate, 1]
         event = e.before[start, 2 * index] if begin < end else np.int64(NONE)
         while event != NONE:

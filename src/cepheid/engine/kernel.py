@@ -46,13 +46,13 @@ from cepheid.engine.machine import evaluate, update_registers
 
 
 @inlined
-def truths(a, e, w, programs, programs_end, event, run):
-    """Which predicates hold on an event for a run: bits that were computed beforehand, and programs where they
-    stand."""
-    held = e.bits[event]
-    for index in range(programs, programs_end):
-        predicate = a.lists[index]
-        bit = np.uint64(1) << np.uint64(predicate)
+def truths(a, e, w, position, event, run):
+    """Which predicates of a position hold on an event for a run: bits that were computed beforehand, and programs
+    where they stand."""
+    held = e.bits[event, a.positions[position, S_PAGE]]
+    for index in range(a.positions[position, S_PROGRAMS], a.positions[position, S_PROGRAMS_END], 2):
+        bit = np.uint64(1) << np.uint64(a.lists[index])
+        predicate = a.lists[index + 1]
         if held & bit:
             begin, end = a.programs[predicate, 0], a.programs[predicate, 1]
             if not evaluate(a.code, e.values, e.known, w.registers, w.stack, w.counters, begin, end, event, run):
@@ -60,6 +60,12 @@ def truths(a, e, w, programs, programs_end, event, run):
             if w.counters[Q_PROBLEM] != NONE and w.counters[Q_PROBLEM_VALUE] == NONE:
                 w.counters[Q_PROBLEM_VALUE] = predicate
     return held
+
+
+@inlined
+def concerns(a, e, event, position):
+    """Whether a predicate that matters at a position holds on an event, as far as the event alone tells."""
+    return e.bits[event, a.positions[position, S_PAGE]] & a.interest[position] != 0
 
 
 @inlined
@@ -100,7 +106,7 @@ def create(a, e, w, event, parent_run, parent_node, variable, target):
 def step(a, e, w, run, position, event, is_next):
     """Show an event to a run. What is left of its continuations and rivals is written back."""
     row = a.positions[position]
-    held = truths(a, e, w, row[S_PROGRAMS], row[S_PROGRAMS_END], event, run)
+    held = truths(a, e, w, position, event, run)
     node = w.runs[run, R_NODE]
     gone = np.uint64(0)
     if row[S_GAP]:
@@ -149,7 +155,7 @@ def step(a, e, w, run, position, event, is_next):
 def begin_runs(a, e, w, event):
     """The runs that start at an event: no link and no guard binds them (rule 1). Run 0 has taken nothing yet."""
     row = a.positions[0]
-    held = truths(a, e, w, row[S_PROGRAMS], row[S_PROGRAMS_END], event, np.int64(0))
+    held = truths(a, e, w, 0, event, np.int64(0))
     for way in range(row[S_CONTINUATIONS], row[S_CONTINUATIONS_END]):
         if held & a.sets[way, B_TAKES] and not held & a.sets[way, B_REFUSED]:
             create(a, e, w, event, np.int64(0), NONE, a.ways[way, C_VARIABLE], a.ways[way, C_TARGET])
@@ -166,7 +172,7 @@ def see_ending(a, e, w, slot, run, event, is_next):
         return False
     ending = w.runs[run, R_POSITION]
     row = a.positions[ending]
-    held = truths(a, e, w, row[S_PROGRAMS], row[S_PROGRAMS_END], event, run)
+    held = truths(a, e, w, ending, event, run)
     waits = False
     for guard in range(row[S_CONTINUATIONS], row[S_CONTINUATIONS_END]):
         is_not_next = a.guards[guard, G_KIND] == NOT_NEXT
@@ -193,14 +199,13 @@ def walk_runs(a, e, w, slot, event):
     Of a position with an index only the runs with the event's own value are walked. One of these that is over leaves
     its chain at once and its list when that is swept.
     """
-    bits = e.bits[event]
     positions = w.lists.shape[1] // L_SIZE
     for number in range(1, positions + 1):
         is_next = number == positions
         position = 0 if is_next else number
         head = L_SIZE * position + L_HEAD
         run = w.slots[slot, K_FRESH] if is_next else np.int64(w.lists[slot, head])
-        if run == NONE or not (is_next or bits & a.interest[position]):
+        if run == NONE or not (is_next or concerns(a, e, event, position)):
             continue
         bucket = np.int64(NONE)
         if is_next:
@@ -405,8 +410,8 @@ def note_not_before(a, e, w, slot, event):
         place = K_BEFORE + 2 * index
         e.before[event, 2 * index] = w.slots[slot, place]
         e.before[event, 2 * index + 1] = w.slots[slot, place + 1]
-        predicate = a.not_before[index]
-        if e.bits[event] >> np.uint64(predicate) & np.uint64(1):
+        if e.bits[event, a.not_before[index, F_PAGE]] >> np.uint64(a.not_before[index, F_BIT]) & np.uint64(1):
+            predicate = a.not_before[index, F_PREDICATE]
             reads = a.programs[predicate, 0] < a.programs[predicate, 1]
             w.slots[slot, place] = event if reads else e.ordinal[event]
             w.slots[slot, place + 1] = e.time[event]
@@ -421,7 +426,7 @@ def most_created(a, e, w, slot, event):
         touched += 1
         run = np.int64(w.runs[run, R_NEXT])
     for position in range(1, a.params[P_POSITIONS]):
-        if w.lists[slot, L_SIZE * position + L_LENGTH] == 0 or not e.bits[event] & a.interest[position]:
+        if w.lists[slot, L_SIZE * position + L_LENGTH] == 0 or not concerns(a, e, event, position):
             continue
         if a.positions[position, S_INDEX] < 0:
             touched += w.lists[slot, L_SIZE * position + L_LENGTH]
@@ -482,7 +487,7 @@ def handle(a, e, w, slot, partition, event):
         note_not_before(a, e, w, slot, event)
     if w.slots[slot, K_LIVE] > 0:
         walk_runs(a, e, w, slot, event)
-    if e.bits[event] & a.interest[0]:
+    if concerns(a, e, event, 0):
         begin_runs(a, e, w, event)
     if w.counters[Q_PROBLEM] != NONE:
         return w.counters[Q_PROBLEM]

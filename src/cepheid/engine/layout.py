@@ -47,12 +47,14 @@ S_GAP = 8
 """Whether a continuation or rival has a bound since the previous event."""
 S_PROGRAMS = 9
 S_PROGRAMS_END = 10
-"""The predicates looked at here that read variables, in `lists`."""
+"""The predicates looked at here that read variables, in `lists`: the bit of each in the page, then its number."""
 S_INDEX = 11
 """The register of an equality that every predicate looked at here asks for, so that runs are found by its value; or
 -1."""
 S_INDEX_COLUMN = 12
-S_SIZE = 13
+S_PAGE = 13
+"""The page of bits that holds all predicates looked at here."""
+S_SIZE = 14
 
 # continuations and rivals: numbers
 C_VARIABLE = 0
@@ -81,6 +83,13 @@ G_KIND = 0
 G_PREDICATE = 1
 G_WINDOW = 2
 G_SIZE = 3
+
+# nots at the start
+F_PAGE = 0
+F_BIT = 1
+"""Where its test on the event alone stands among the event's bits."""
+F_PREDICATE = 2
+F_SIZE = 3
 
 # runs
 R_NEXT = 0

@@ -22,6 +22,7 @@ from cepheid.engine.arrange import Integers
 from cepheid.engine.columns import Columns
 from cepheid.engine.machine import evaluate, update_registers
 from cepheid.engine.matcher import by_number
+from cepheid.engine.pages import BITS
 from cepheid.engine.pool import new_pool
 from cepheid.engine.problems import problem
 from cepheid.engine.tables import Tables
@@ -166,9 +167,17 @@ class Sift:
     def _count(self, predicate: int) -> Integers:
         """How many of the first n events pass a predicate's test on the event alone."""
         if predicate not in self._counts:
-            bits = (self._columns.bits >> np.uint64(predicate) & np.uint64(1)).astype(np.int64)
+            bits = self._passes(predicate)
             self._counts[predicate] = np.concatenate(([0], np.cumsum(bits), [bits.sum()]))
         return self._counts[predicate]
+
+    def _passes(self, predicate: int) -> Integers:
+        """1 for each event that passes a predicate's test on the event alone."""
+        for number, page in enumerate(self._tables.pages):
+            if predicate in page:
+                bits = self._columns.bits[:, number] >> np.uint64(page.index(predicate)) & np.uint64(1)
+                return bits.astype(np.int64)
+        raise _refused(f"it has more than {BITS} conditions", "Use fewer")
 
     def _reads(self, predicate: int) -> bool:
         begin, end = self._tables.arrays.programs[predicate]
@@ -184,7 +193,7 @@ class Sift:
             run = 1 + run % 2
         begin, end = arrays.programs[predicate]
         for event in events:
-            if not columns.bits[event] >> np.uint64(predicate) & np.uint64(1):
+            if self._count(predicate)[event + 1] == self._count(predicate)[event]:
                 continue
             holds = evaluate(arrays.code, *shared, begin, end, event, run)
             status = int(machine.counters[l.Q_PROBLEM])

@@ -61,6 +61,6 @@ def text_columns(tables: Tables) -> list[int]:
 def _reading(tables: Tables) -> Iterator[int]:
     """The numbers of the nots at the start that read variables."""
     if tables.arrays.params[l.P_NOT_BEFORE_READS]:
-        for index, predicate in enumerate(tables.arrays.not_before):
+        for index, predicate in enumerate(tables.arrays.not_before[:, l.F_PREDICATE]):
             if tables.arrays.programs[predicate, 0] < tables.arrays.programs[predicate, 1]:
                 yield index

@@ -17,11 +17,11 @@ from cepheid.automaton.model import Automaton, Position, Take
 from cepheid.conditions import Predicate, Registers
 from cepheid.conditions.expression import Expression, SparkExpression
 from cepheid.engine import layout as l
+from cepheid.engine.pages import pages
 from cepheid.engine.programs import Compiler, NotCompiled
 from cepheid.syntax.tree import Contiguity, EventCount, NotLink, SkipKind, Span
 
 MAXIMUM_CONTINUATIONS = 31
-MAXIMUM_PREDICATES = 64
 MAXIMUM_VARIABLES = l.VARIABLE
 _KINDS = {Contiguity.STRICT: l.STRICT, Contiguity.RELAXED: l.RELAXED, Contiguity.NON_DETERMINISTIC: l.ANY}
 _SKIPS = {
@@ -66,6 +66,8 @@ class Tables:
     known_at_first: int
     text_registers: tuple[int, ...]
     """The registers that hold codes of texts."""
+    pages: tuple[tuple[int, ...], ...]
+    """The predicates that each word of an event's bits holds, bit by bit (see `pages`)."""
 
     def for_workers(self) -> Tables:
         """The same tables without what cannot travel to another process: conditions stay as their text."""
@@ -109,8 +111,6 @@ class _Tabulation:
         automaton = self.automaton
         if len(automaton.variables) > MAXIMUM_VARIABLES:
             raise NotCompiled(f"more than {MAXIMUM_VARIABLES} variables")
-        if len(automaton.predicates) > MAXIMUM_PREDICATES:
-            raise NotCompiled(f"more than {MAXIMUM_PREDICATES} different conditions")
         if any(predicate.calls_python for predicate in automaton.predicates):
             raise NotCompiled("a Python callable")
         programs = np.zeros((len(automaton.predicates), 2), np.int64)
@@ -120,11 +120,18 @@ class _Tabulation:
         for position in automaton.positions:
             for ending in position.endings:
                 self.endings.setdefault(ending, len(automaton.positions) + len(self.endings))
+        places = [_asked(position) for position in automaton.positions]
+        places += [frozenset(guard.predicate for guard in ending.nots) for ending in self.endings]
+        self.pages = pages(
+            [*places, *(frozenset({index}) for index in automaton.not_before)], len(automaton.predicates)
+        )
         rows = [self.position(position, number) for number, position in enumerate(automaton.positions)]
-        interest = [self.interest(position) for position in automaton.positions]
-        for ending in self.endings:
-            rows.append(self.ending(ending))
-            interest.append(_bits(guard.predicate for guard in ending.nots))
+        rows += [self.ending(ending, number) for ending, number in self.endings.items()]
+        interest = [_interest(position) for position in automaton.positions] + places[len(automaton.positions) :]
+        not_before = [
+            [page, self.pages.predicates[page].index(predicate), predicate]
+            for page, predicate in zip(self.pages.page_of[len(places) :], automaton.not_before, strict=True)
+        ]
         code = self.compiler.programs
         arrays = Arrays(
             params=self.params(),
@@ -137,10 +144,10 @@ class _Tabulation:
             lists=np.array(self.lists or [0], np.int64),
             programs=programs,
             code=_matrix([list(row) for row in code.code], 3),
-            interest=np.array(interest, np.uint64),
+            interest=np.array([self.bits(number, some) for number, some in enumerate(interest)], np.uint64),
             updates=_matrix([list(row) for rows_of in self.updates() for row in rows_of], 6),
             updates_of=self.updates_of(),
-            not_before=np.array(automaton.not_before or [0], np.int64),
+            not_before=_matrix(not_before, l.F_SIZE),
         )
         return Tables(
             arrays,
@@ -149,6 +156,7 @@ class _Tabulation:
             tuple(code.initial),
             code.known_at_first,
             tuple(code.texts),
+            self.pages.predicates,
         )
 
     def params(self) -> npt.NDArray[np.int64]:
@@ -202,16 +210,16 @@ class _Tabulation:
         row = [0] * l.S_SIZE
         row[l.S_CONTINUATIONS] = len(self.ways)
         for continuation in position.continuations:
-            way, sets = self.take(continuation.take)
+            way, sets = self.take(continuation.take, number)
             way[l.C_RIVALS] = sum(1 << index for index in continuation.greedy)
-            sets[l.B_NOT_NEXT] = _bits(continuation.not_next)
-            sets[l.B_NOT_FOLLOWED] = _bits(continuation.not_followed_by)
+            sets[l.B_NOT_NEXT] = self.bits(number, continuation.not_next)
+            sets[l.B_NOT_FOLLOWED] = self.bits(number, continuation.not_followed_by)
             self.ways.append(way)
             self.sets.append(sets)
         row[l.S_CONTINUATIONS_END] = len(self.ways)
         row[l.S_RIVALS] = len(self.rivals)
         for rival in position.rivals:
-            way, sets = self.take(rival)
+            way, sets = self.take(rival, number)
             self.rivals.append(way)
             self.rival_sets.append(sets)
         row[l.S_RIVALS_END] = len(self.rivals)
@@ -222,10 +230,8 @@ class _Tabulation:
             continuation.not_next for continuation in position.continuations
         )
         row[l.S_GAP] = any(take.gap is not None for take in takes)
-        asked = {index for take in takes for index in (take.predicate, *take.over, *take.refused)}
-        for continuation in position.continuations:
-            asked |= {*continuation.not_next, *continuation.not_followed_by}
-        row[l.S_PROGRAMS], row[l.S_PROGRAMS_END] = self.programs(asked)
+        row[l.S_PROGRAMS], row[l.S_PROGRAMS_END] = self.programs(_asked(position), number)
+        row[l.S_PAGE] = self.pages.page_of[number]
         row[l.S_INDEX], row[l.S_INDEX_COLUMN] = self.index(position, number)
         self.is_indexed = self.is_indexed or row[l.S_INDEX] >= 0
         return row
@@ -235,54 +241,55 @@ class _Tabulation:
 
         An event with another value then changes nothing for a run that waits here, so the run need not be looked at.
         """
-        asked = self.interest(position)
+        asked = _interest(position)
         if number == 0 or not position.continuations or self.options.timeouts:
             return -1, -1
         common: set[tuple[int, int]] | None = None
-        for index, predicate in enumerate(self.automaton.predicates):
-            if asked >> index & 1:
-                equalities = set() if predicate.rest is None else self.compiler.equalities(predicate.rest)
-                common = equalities if common is None else common & equalities
+        for index in asked:
+            rest = self.automaton.predicates[index].rest
+            equalities = set() if rest is None else self.compiler.equalities(rest)
+            common = equalities if common is None else common & equalities
         return min(common) if common else (-1, -1)
 
-    def programs(self, predicates: Any) -> tuple[int, int]:
-        """List those of the predicates that read variables."""
-        return self.listed(sorted(index for index in predicates if self.automaton.predicates[index].reads_variables))
+    def programs(self, predicates: frozenset[int], number: int) -> tuple[int, int]:
+        """List those of the predicates that read variables, each with its bit."""
+        page = self.pages.predicates[self.pages.page_of[number]]
+        reading = sorted(index for index in predicates if self.automaton.predicates[index].reads_variables)
+        return self.listed(entry for index in reading for entry in (page.index(index), index))
 
-    def ending(self, ending: Any) -> list[int]:
+    def bits(self, number: int, predicates: Iterable[int]) -> int:
+        """Some predicates as bits of the page of a position or ending."""
+        return self.pages.bits(self.pages.page_of[number], predicates)
+
+    def ending(self, ending: Any, number: int) -> list[int]:
         row = [0] * l.S_SIZE
         row[l.S_CONTINUATIONS] = len(self.guards)
         for guard in ending.nots:
             kind = l.NOT_NEXT if guard.link is NotLink.NOT_NEXT else l.NOT_FOLLOWED
-            self.guards.append([kind, guard.predicate, _length(guard.window)])
+            page = self.pages.predicates[self.pages.page_of[number]]
+            self.guards.append([kind, page.index(guard.predicate), _length(guard.window)])
         row[l.S_CONTINUATIONS_END] = len(self.guards)
         row[l.S_FRESH] = any(guard.link is NotLink.NOT_NEXT for guard in ending.nots)
-        row[l.S_PROGRAMS], row[l.S_PROGRAMS_END] = self.programs({guard.predicate for guard in ending.nots})
+        row[l.S_PROGRAMS], row[l.S_PROGRAMS_END] = self.programs(
+            frozenset(guard.predicate for guard in ending.nots), number
+        )
         row[l.S_INDEX] = -1
+        row[l.S_PAGE] = self.pages.page_of[number]
         return row
 
-    def take(self, take: Take) -> tuple[list[int], list[int]]:
+    def take(self, take: Take, number: int) -> tuple[list[int], list[int]]:
         way, sets = [0] * l.C_SIZE, [0] * l.B_SIZE
         way[l.C_VARIABLE], way[l.C_TARGET], way[l.C_GAP] = take.variable, take.target, _length(take.gap)
         way[l.C_KIND] = _KINDS[take.contiguity]
-        sets[l.B_TAKES] = _bits([take.predicate])
-        sets[l.B_OVER] = _bits(take.over)
-        sets[l.B_REFUSED] = _bits(take.refused)
+        sets[l.B_TAKES] = self.bits(number, [take.predicate])
+        sets[l.B_OVER] = self.bits(number, take.over)
+        sets[l.B_REFUSED] = self.bits(number, take.refused)
         return way, sets
 
     def listed(self, entries: Any) -> tuple[int, int]:
         begin = len(self.lists)
         self.lists += entries
         return begin, len(self.lists)
-
-    def interest(self, position: Position) -> int:
-        """The predicates whose truth changes anything for a run that waits here."""
-        predicates: set[int] = set()
-        for continuation in position.continuations:
-            predicates |= {continuation.take.predicate, *continuation.take.over, *continuation.not_followed_by}
-        for rival in position.rivals:
-            predicates |= {rival.predicate, *rival.over}
-        return _bits(predicates)
 
     def updates(self) -> list[list[tuple[int, int, int, int, int, int]]]:
         return [self.compiler.programs.updates.get(name, []) for name in self.automaton.variables]
@@ -301,8 +308,24 @@ def _length(length: int | float | None) -> int:
     return l.NEVER if length is None else min(ceil(length), l.NEVER)
 
 
-def _bits(predicates: Iterable[int]) -> int:
-    return sum(1 << predicate for predicate in set(predicates))
+def _interest(position: Position) -> frozenset[int]:
+    """The predicates whose truth changes anything for a run that waits at a position."""
+    predicates: set[int] = set()
+    for continuation in position.continuations:
+        predicates |= {continuation.take.predicate, *continuation.take.over, *continuation.not_followed_by}
+    for rival in position.rivals:
+        predicates |= {rival.predicate, *rival.over}
+    return frozenset(predicates)
+
+
+def _asked(position: Position) -> frozenset[int]:
+    """All predicates that are looked at when an event is shown to a run at a position."""
+    predicates = set(_interest(position))
+    for continuation in position.continuations:
+        predicates |= {*continuation.not_next, *continuation.take.refused}
+    for rival in position.rivals:
+        predicates |= {*rival.refused}
+    return frozenset(predicates)
 
 
 def _matrix(rows: list[list[int]], width: int, kind: type[np.generic] = np.int64) -> npt.NDArray[Any]:
