@@ -15,6 +15,7 @@ from cepheid.syntax.validation import check
 
 if TYPE_CHECKING:
     from cepheid.automaton.model import Automaton
+    from cepheid.engine.negation_after import NegationPlan
     from cepheid.explain import Diagram, Explanation
     from cepheid.explain.found import FoundRows
     from cepheid.spark.batch import DataFrame
@@ -45,13 +46,15 @@ class Pattern(PatternBuilder):
         order_by: str | Iterable[str] = (),
         max_runs: int = 10_000_000,
         max_matches_per_event: int = 1_000_000,
+        negation: NegationPlan = "pushed",
     ) -> FoundRows:
         """Find the pattern in rows in memory: dicts, a pandas DataFrame or an Arrow table.
 
         `partition_by`: the columns whose values must be the same for all events of a match; not needed where the
         pattern itself names them. `order_by`: the time of the events, then columns that break ties; without it rows are
         taken in the order given. The end of the rows is the end of the input: what still waits for time to pass is
-        decided.
+        decided. `negation="after"` builds all sequences first and looks at the nots then: the same matches at a higher
+        cost, for comparison.
 
         >>> from cepheid import Pattern
         >>> rise = Pattern.begin("low").followed_by("high").where("price > 2 * LAST(low.price)").within(10)
@@ -61,13 +64,17 @@ class Pattern(PatternBuilder):
         [(5, 12)]
         """
         from cepheid.engine.in_memory import match_rows, to_table
+        from cepheid.engine.negation_after import checked_plan
         from cepheid.engine.tables import Options
         from cepheid.explain.found import FoundRows, Search
 
         self.check()
         options = Options(max_runs=max_runs, max_matches_per_event=max_matches_per_event)
         search = Search(self.tree, to_table(rows), self._key(partition_by), _names(order_by))
-        return FoundRows(match_rows(self.tree, search.rows, search.partition_by, search.order_by, options), search)
+        return FoundRows(
+            match_rows(self.tree, search.rows, search.partition_by, search.order_by, options, checked_plan(negation)),
+            search,
+        )
 
     def match(
         self,
@@ -84,6 +91,7 @@ class Pattern(PatternBuilder):
         max_bucket_bytes: int = 1 << 30,
         max_runs: int = 10_000_000,
         max_matches_per_event: int = 1_000_000,
+        negation: NegationPlan = "pushed",
     ) -> FoundInDataFrame:
         """Find the pattern in a batch DataFrame: `.matches` and `.timeouts` are lazy DataFrames.
 
@@ -98,7 +106,9 @@ class Pattern(PatternBuilder):
         Keys are spread over `buckets`, each matched by one task; their number follows the size of the input if not
         given. A bucket is held in a worker's memory, up to `max_bucket_bytes`; `shuffle="spark"` sorts rows by Spark
         instead, which is slower and has no such bound.
+        `negation` as in `match_events`.
         """
+        from cepheid.engine.negation_after import checked_plan
         from cepheid.engine.tables import Options
         from cepheid.spark.batch import Asked, BatchPlan, Found, Movement
         from cepheid.spark.session import require_dataframe
@@ -112,6 +122,7 @@ class Pattern(PatternBuilder):
             Asked(tuple((measures or {}).items()), None if columns is None else _names(columns), rows),
             Movement(buckets, shuffle, nulls, max_bucket_bytes),
             Options(max_runs=max_runs, max_matches_per_event=max_matches_per_event),
+            checked_plan(negation),
         )
         return Found(plan)
 

@@ -23,6 +23,7 @@ from cepheid.conditions import Schema, bind
 from cepheid.conditions.printing import quoted
 from cepheid.engine.in_memory import check_units
 from cepheid.engine.matcher import warm_up
+from cepheid.engine.negation_after import NegationPlan, gaps_of, without_nots
 from cepheid.engine.programs import NotCompiled
 from cepheid.engine.tables import Options, Tables, tabulate
 from cepheid.errors import InputError
@@ -111,6 +112,7 @@ class BatchPlan:
         asked: Asked,
         movement: Movement,
         options: Options,
+        negation: NegationPlan = "pushed",
     ) -> None:
         refuse_names_by_case(rows.schema)
         self.tree = tree
@@ -125,6 +127,10 @@ class BatchPlan:
         self.options = options
         self.all_rows_travel = why_all_rows_travel(self.automaton)
         """Why no row may be dropped early; None if they may."""
+        if negation == "after" and movement.shuffle == "spark":
+            raise InputError('negation="after" goes with shuffle="packed" only.\n  Leave one of the two out.')
+        self.gaps = gaps_of(self.automaton) if negation == "after" else None
+        """The nots that are looked at behind the engine, if they are."""
         self.tables()  # refuse now what the engine cannot run
         if has_local_workers(rows):
             use_this_python(rows)
@@ -133,8 +139,9 @@ class BatchPlan:
     def tables(self, timeouts: bool = False) -> Tables:
         """The pattern's tables for the engine."""
         options = Options(timeouts, self.options.max_runs, self.options.max_matches_per_event)
+        automaton = self.automaton if self.gaps is None or timeouts else without_nots(self.automaton)
         try:
-            return tabulate(self.automaton, options)
+            return tabulate(automaton, options)
         except NotCompiled as reason:
             raise InputError(
                 f"the engine cannot run this pattern on a DataFrame: it has {reason}.\n"
@@ -160,9 +167,9 @@ class BatchPlan:
         work = (tables.for_workers(), self.partition_by, self.order_by, self.output.shape(timeouts), timeouts)
         schema = self.output.worker_schema(timeouts)
         if self.movement.shuffle == "packed":
-            matched = self._packed(prepared).mapInArrow(
-                shipped(MatchPacked(*work, self.movement.max_bucket_bytes)), schema
-            )
+            gaps = None if timeouts else self.gaps
+            packed = MatchPacked(*work, gaps, self.movement.max_bucket_bytes)
+            matched = self._packed(prepared).mapInArrow(shipped(packed), schema)
         else:
             matched = self._sorted(prepared).mapInArrow(shipped(MatchSorted(*work)), schema)
         return matched.select(*self.output.result_columns(timeouts)) if self.output.measures else matched

@@ -18,6 +18,7 @@ from cepheid.engine.arrange import Arranged, arrange
 from cepheid.engine.assemble import Assignments, Shape, assemble
 from cepheid.engine.columns import columns_of
 from cepheid.engine.matcher import match_partitions
+from cepheid.engine.negation_after import Gaps, Sift
 from cepheid.engine.tables import Tables
 from cepheid.errors import InputError, LimitError
 
@@ -81,6 +82,8 @@ class Work:
     order_by: tuple[str, ...]
     shape: Shape
     timeouts: bool
+    gaps: Gaps | None = None
+    """The nots that are looked at behind the engine, if they are."""
 
     def bits(self, events: Arranged) -> npt.NDArray[np.uint64]:
         pages = [_integers(events.column(mask_name(page))) for page in range(len(self.tables.pages))]
@@ -96,7 +99,9 @@ class Work:
     def whole_partitions(self, events: Arranged) -> Iterator[pa.RecordBatch]:
         """The result for partitions of which all events are here."""
         columns = columns_of(events.time, self.bits(events), self.values(events), self.tables)
-        yield from self.result(events, match_partitions(self.tables, columns, events.bounds, where=events.where))
+        sift = None if self.gaps is None else Sift(self.gaps, self.tables, columns)
+        found = match_partitions(self.tables, columns, events.bounds, where=events.where, sift=sift)
+        yield from self.result(events, found)
 
     def refuse_nulls(self, table: pa.Table) -> None:
         """Events without a place in the order: how many there are, and some of them."""
@@ -119,7 +124,7 @@ class Work:
 class MatchPacked(Work):
     """Matches all buckets of a Spark partition at once: one call of the engine, whatever the number of keys."""
 
-    max_bucket_bytes: int
+    max_bucket_bytes: int = 1 << 30
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         cells, size = [], 0
