@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from cepheid.engine.in_memory import Found
     from cepheid.spark.batch import DataFrame
     from cepheid.spark.batch import Found as FoundInDataFrame
+    from cepheid.spark.streaming import FoundInStream
 
 
 class Pattern(PatternBuilder):
@@ -73,7 +74,10 @@ class Pattern(PatternBuilder):
         buckets: int | None = None,
         max_runs: int = 10_000_000,
         max_matches_per_event: int = 1_000_000,
-    ) -> FoundInDataFrame:
+        watermark: str | None = None,
+        max_ahead: str = "1 day",
+        id: str | None = None,
+    ) -> FoundInDataFrame | FoundInStream:
         """Find the pattern in a batch DataFrame: `.matches` and `.timeouts` are lazy DataFrames.
 
         `partition_by` and `order_by` as in `match_events`; `order_by` is needed, and its first column is the time.
@@ -84,6 +88,13 @@ class Pattern(PatternBuilder):
 
         self.check()
         options = Options(max_runs=max_runs, max_matches_per_event=max_matches_per_event)
+        if rows.isStreaming:
+            from cepheid.spark.streaming import FoundInStream, StreamPlan, Timing
+
+            timing = Timing(watermark, max_ahead)
+            return FoundInStream(
+                StreamPlan(self.tree, rows, _names(partition_by), _names(order_by), buckets, options, timing, id)
+            )
         return Found(BatchPlan(self.tree, rows, _names(partition_by), _names(order_by), buckets, options))
 
     def check(self) -> Self:

@@ -36,9 +36,17 @@ class Assignments:
 
 
 def assemble(
-    events: Arranged, found: Assignments, variables: tuple[str, ...], looping: frozenset[str], with_moment: bool
+    events: Arranged,
+    found: Assignments,
+    variables: tuple[str, ...],
+    looping: frozenset[str],
+    with_moment: bool,
+    ordinal: Integers | None = None,
 ) -> pa.Table:
-    """The table of the matches, in their order; `with_moment` adds the column `at`."""
+    """The table of the matches, in their order; `with_moment` adds the column `at`.
+
+    `ordinal`: each row's number among those with equal key and order values, where the table no longer shows it.
+    """
     _refuse_clashes(events.partition_by, variables)
     count = len(found.at)
     starts = np.searchsorted(found.match, np.arange(count + 1))
@@ -46,7 +54,7 @@ def assemble(
     columns: dict[str, pa.Array | pa.ChunkedArray] = {}
     for name in events.partition_by:
         columns[name] = events.table[name].take(pa.array(first))
-    columns["match_id"] = _match_ids(events, found, starts)
+    columns["match_id"] = _match_ids(events, found, starts, ordinal)
     if events.order_by:
         time = events.table[events.order_by[0]]
         columns["start_time"] = time.take(pa.array(first))
@@ -94,13 +102,15 @@ def _lists(structs: pa.StructArray, match: Integers, row: Integers, count: int) 
     return pa.ListArray.from_arrays(pa.array(offsets), structs.take(pa.array(row)))
 
 
-def _match_ids(events: Arranged, found: Assignments, starts: npt.NDArray[np.intp]) -> pa.Array:
+def _match_ids(
+    events: Arranged, found: Assignments, starts: npt.NDArray[np.intp], ordinal: Integers | None
+) -> pa.Array:
     """A hash of the key and, per event, variable, time, tie columns and ordinal: the same for every run over the same
     events."""
     if not len(found.at):
         return pa.array([], pa.string())
     place = (np.arange(len(found.match)) - starts[:-1][found.match]).astype(np.uint64)
-    event = _row_words(events)[found.row]
+    event = _row_words(events, ordinal)[found.row]
     halves = []
     for seed in (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)):
         words = _mix(_mix(event ^ seed) + _mix(found.variable.astype(np.uint64) + seed) + place * seed)
@@ -108,7 +118,7 @@ def _match_ids(events: Arranged, found: Assignments, starts: npt.NDArray[np.intp
     return pa.array([f"{high:016x}{low:016x}" for high, low in zip(*(half.tolist() for half in halves), strict=True)])
 
 
-def _row_words(events: Arranged) -> Words:
+def _row_words(events: Arranged, ordinal: Integers | None) -> Words:
     """A word per row that tells it from every other: its key, its order values, and its ordinal among equal ones."""
     words = np.zeros(len(events.time), np.uint64)
     same = np.ones(max(0, len(words) - 1), bool)
@@ -116,10 +126,15 @@ def _row_words(events: Arranged) -> Words:
         values = _words_of(events.table[name].combine_chunks())
         words = _mix(words + values)
         same &= values[1:] == values[:-1]
-    begins = np.concatenate(([True], ~same))[: len(words)]
-    positions = np.arange(len(words))
-    ordinal = positions - np.maximum.accumulate(np.where(begins, positions, 0)) if len(words) else positions
+    if ordinal is None:
+        ordinal = ordinals_within(np.concatenate(([True], ~same))[: len(words)])
     return _mix(words + ordinal.astype(np.uint64))
+
+
+def ordinals_within(begins: npt.NDArray[np.bool_]) -> Integers:
+    """The place of each row behind the last one where something begins."""
+    positions = np.arange(len(begins))
+    return positions - np.maximum.accumulate(np.where(begins, positions, 0)) if len(begins) else positions
 
 
 def _words_of(column: pa.Array) -> Words:
