@@ -127,7 +127,12 @@ def operator(case: Case) -> Answer:
     come = arrival(case)
     try:
         stream = OperatorStream(
-            tree, come.schema, [come.partition_by], come.order_by, case.timeouts is not None, forgetful=len(case.id) % 2 == 0
+            tree,
+            come.schema,
+            [come.partition_by],
+            come.order_by,
+            case.timeouts is not None,
+            forgetful=len(case.id) % 2 == 0,
         )
     except NotCompiled as reason:
         raise Unsupported(str(reason)) from reason

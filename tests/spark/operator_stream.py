@@ -16,13 +16,14 @@ from pyspark.sql.streaming.tws_tester import TwsTester
 
 from cepheid.automaton.construction import build
 from cepheid.conditions import Schema, bind
+from cepheid.engine.assemble import Shape
 from cepheid.engine.columns import _bits
 from cepheid.engine.tables import Options, tabulate
 from cepheid.engine.vectorized import evaluate_or_fall_back
 from cepheid.spark import streaming_store
 from cepheid.spark.streaming_bucket import KEYS, REASON, TIME, StreamWork
 from cepheid.spark.streaming_operator import KIND, StreamOperator
-from cepheid.spark.workers import BUCKET, MASK, PAYLOAD, pack, value_name
+from cepheid.spark.workers import BUCKET, PAYLOAD, mask_name, pack, value_name
 from cepheid.syntax.tree import PatternTree
 
 Rows = list[dict[str, Any]]
@@ -40,10 +41,15 @@ class OperatorStream:
         timeouts: bool,
         buckets: int = 2,
         forgetful: bool = False,
+        identity: str = "{}",
     ) -> None:
         tables = tabulate(build(tree, bind(tree, Schema.from_arrow(schema))), Options(timeouts=timeouts))
         self.tables, self.schema, self.partition_by, self.buckets = tables, schema, tuple(partition_by), buckets
-        work = StreamWork(tables.for_workers(), self.partition_by, tuple(order_by), tuple(schema.names), timeouts, "{}")
+        names = tuple(schema.names)
+        shape = Shape(tables.automaton.variables, tables.automaton.looping, names, with_moment=True)
+        work = StreamWork(
+            tables.for_workers(), self.partition_by, tuple(order_by), shape, timeouts, names, names, identity
+        )
         self.work = work
         # The extractor lets every cell through: the plan leaves the watermarked column behind, so Spark drops nothing.
         self.tester = TwsTester(StreamOperator(work), timeMode="EventTime", eventTimeExtractor=lambda cell: 1 << 62)
@@ -83,15 +89,16 @@ class OperatorStream:
 
     def _prepared(self, rows: pa.Table) -> pa.Table:
         count = rows.num_rows
-        bits = _bits(rows, self.tables, count)[:, 0]
+        bits = _bits(rows, self.tables, count)
         keys = [tuple(row[name] for name in self.partition_by) for row in rows.to_pylist()]
         words = np.array([np.frombuffer(hashlib.md5(repr(key).encode()).digest(), np.int64) for key in keys], np.int64)
         words = words.reshape(count, 2)
         added: dict[str, Any] = {
             REASON: pa.array(np.zeros(count, np.int8)),
             TIME: rows["ts"].cast(pa.int64()),
-            MASK: pa.array(bits.view(np.int64)),
         }
+        for page in range(bits.shape[1]):
+            added[mask_name(page)] = pa.array(np.ascontiguousarray(bits[:, page]).view(np.int64))
         for index, expression in enumerate(self.tables.columns):
             added[value_name(index)] = evaluate_or_fall_back(expression, rows)
         added |= {name: pa.array(words[:, number]) for number, name in enumerate(KEYS)}

@@ -10,7 +10,7 @@ caller can keep the rows themselves.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 import numpy.typing as npt
@@ -86,9 +86,10 @@ class Matcher:
         return columns(events, self.tables, self.texts)
 
     def computed_columns(
-        self, time: Integers, bits: npt.NDArray[np.uint64], values: list[pa.Array | pa.ChunkedArray]
+        self, time: Integers, bits: npt.NDArray[np.uint64], values: Iterable[pa.Array | pa.ChunkedArray]
     ) -> Columns:
         """The columns of further events whose tests and values were computed elsewhere."""
+        values = list(values)
         self.texts = texts_in(values, self.tables, self.texts)
         return columns_of(time, bits, values, self.tables, self.texts)
 

@@ -16,25 +16,37 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
-from pyspark.sql.types import ArrayType, DateType, StringType, StructField, StructType, TimestampNTZType, TimestampType
+from pyspark.sql.types import (
+    DateType,
+    DoubleType,
+    FloatType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
 
 from cepheid.automaton.construction import build
 from cepheid.automaton.fingerprint import fingerprint
 from cepheid.conditions import Schema, bind
 from cepheid.conditions.expression import SparkColumn, walk
-from cepheid.engine.arrange import column_named
+from cepheid.conditions.printing import quoted
 from cepheid.engine.in_memory import check_units
 from cepheid.engine.matcher import warm_up
 from cepheid.engine.programs import NotCompiled
 from cepheid.engine.tables import Options, Tables, tabulate
 from cepheid.errors import InputError
-from cepheid.spark.batch import arrow_schema, may_drop_rows
-from cepheid.spark.bucket_ids import even_ids
-from cepheid.spark.masks import mask, to_column
+from cepheid.spark.buckets import parallelism, spread_ids
+from cepheid.spark.dropping import why_all_rows_travel
+from cepheid.spark.frames import arrow_schema, order_columns, partition_columns, refuse_names_by_case
+from cepheid.spark.masks import mask, to_column, wanted
+from cepheid.spark.output import Asked, Output
+from cepheid.spark.session import has_local_workers, use_this_python
+from cepheid.spark.shipping import shipped
 from cepheid.spark.streaming_bucket import KEYS, REASON, TIME, StreamWork
 from cepheid.spark.streaming_identity import identity
 from cepheid.spark.streaming_operator import (
@@ -48,8 +60,8 @@ from cepheid.spark.streaming_operator import (
     StreamOperator,
     Unpack,
 )
-from cepheid.spark.streaming_sinks import Sink, start
-from cepheid.spark.workers import BUCKET, MASK, PAYLOAD, pack, value_name
+from cepheid.spark.streaming_sinks import PROVIDER, ROCKSDB, Sink, start
+from cepheid.spark.workers import BUCKET, PAYLOAD, mask_name, pack, value_name
 from cepheid.syntax.durations import to_span
 from cepheid.syntax.notation import to_text
 from cepheid.syntax.tree import PatternTree, SpanUnit
@@ -57,8 +69,6 @@ from cepheid.syntax.tree import PatternTree, SpanUnit
 DEFAULT_WATERMARK = "10 seconds"
 WATERMARKED = "__event_time"
 WATERMARK_METADATA = "spark.watermarkDelayMs"
-ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,38 +157,38 @@ class StreamPlan:
         rows: DataFrame,
         partition_by: tuple[str, ...],
         order_by: tuple[str, ...],
+        asked: Asked,
         buckets: int | None,
         options: Options,
         timing: Timing,
         name: str | None,
     ) -> None:
-        if not order_by:
-            raise InputError(
-                "order_by is missing: the rows of a stream have no order of their own.\n"
-                '  Name the time of the events first, then columns that break ties: order_by=["ts", "id"].'
-            )
+        refuse_names_by_case(rows.schema)
         self.rows = rows
         self.session = rows.sparkSession
-        self.arrow = arrow_schema(rows.schema)
-        self.partition_by = tuple(column_named(self.arrow.names, given, "partition_by") for given in partition_by)
-        self.order_by = tuple(column_named(self.arrow.names, given, "order_by") for given in order_by)
-        self.time = next(field for field in rows.schema.fields if field.name == self.order_by[0])
+        arrow = arrow_schema(rows.schema)
+        self.partition_by = partition_columns(rows.schema, partition_by)
+        self.order_by = order_columns(rows.schema, arrow, order_by)
+        self.time = rows.schema[self.order_by[0]]
         self.timing = timing
         self._check_time()
         check_units(tree, SpanUnit.MICROSECOND, self.order_by[0])
         self.tree = tree
-        self.automaton = build(tree, bind(tree, Schema.from_arrow(self.arrow)))
+        self.automaton = build(tree, bind(tree, Schema.from_arrow(arrow)))
+        self.output = Output(asked, tree, rows, self.automaton, self.partition_by, self.order_by)
+        self.asked = asked
         self.name = self._checked_name(name)
         self.options = options
         self.buckets_given = buckets
-        self.partitions = self._partitions()
-        self.bucket_ids = even_ids(buckets or max(2 * self.partitions, 4), self.partitions)
-        if not self.partition_by:
-            self.bucket_ids = self.bucket_ids[:1]
-        self.drops_rows = may_drop_rows(self.automaton)
+        configured = int(self.session.conf.get("spark.sql.shuffle.partitions", "200") or 200)
+        self.partitions = min(configured, parallelism(rows))
+        self.bucket_ids = spread_ids((buckets or 2 * self.partitions) if self.partition_by else 1, self.partitions)
+        self.all_rows_travel = why_all_rows_travel(self.automaton)
+        """Why no row may be dropped early; None if they may."""
         self.tables(False)  # refuse now what the engine cannot run
         self._warn_if_unbounded()
-        if self._is_local():
+        if has_local_workers(rows):
+            use_this_python(rows)
             warm_up()  # the workers are on this machine and find the compiled kernel there
 
     def tables(self, timeouts: bool) -> Tables:
@@ -201,7 +211,8 @@ class StreamPlan:
             self.bucket_ids,
             self.partition_by,
             self.order_by,
-            {field.name: field.dataType.simpleString() for field in self.rows.schema.fields},
+            {name: self.rows.schema[name].dataType.simpleString() for name in self.output.travelling},
+            dict(self.asked.measures),
             "event",
         )
 
@@ -209,17 +220,20 @@ class StreamPlan:
         """The stream behind the stateful operator: cells by kind. `control`: the directory that says when the input is
         over."""
         tables = self.tables(timeouts)
-        packed = self._prepared(tables).mapInArrow(pack, f"`{BUCKET}` int, `{PAYLOAD}` binary")
+        packed = self._prepared(tables).mapInArrow(shipped(pack), f"`{BUCKET}` int, `{PAYLOAD}` binary")
         if control is not None:
             ids = F.explode(F.array(*[F.lit(number) for number in self.bucket_ids]))
             ends = self.session.readStream.schema("value string").text(control)
             packed = packed.unionByName(ends.select(ids.alias(BUCKET), F.lit(None).cast("binary").alias(PAYLOAD)))
+        arguments = tuple(column for column in self._argument_names())
         work = StreamWork(
             tables.for_workers(),
             self.partition_by,
             self.order_by,
-            tuple(self.rows.columns),
+            self.output.shape(timeouts=True),
             timeouts,
+            (*self.output.travelling, *arguments),
+            self.output.travelling,
             self.identity(timeouts),
         )
         operated = packed.groupBy(BUCKET).transformWithStateInPandas(
@@ -229,78 +243,96 @@ class StreamPlan:
 
     def unpacked(self, operated: DataFrame, kind: str) -> DataFrame:
         """The rows of one kind; the operator's output may be a stream or one micro-batch of it."""
-        schema = self.schema(kind)
+        schema = self._worker_schema(kind)
         cells = operated.where(F.col(KIND) == kind).select(PAYLOAD)
-        return cells.mapInArrow(Unpack(arrow_schema(schema)), schema)
+        rows = cells.mapInArrow(shipped(Unpack(arrow_schema(schema))), schema)
+        if kind in (MATCHES, TIMEOUTS) and self.output.measures:
+            return rows.select(*self.output.result_columns(timeouts=True))
+        return rows
 
     def schema(self, kind: str) -> StructType:
-        """The columns of one output; `at` is its event time, so that further stateful operators can follow."""
-        moment = TimestampNTZType() if isinstance(self.time.dataType, DateType) else self.time.dataType
-        at = StructField("at", moment, metadata={WATERMARK_METADATA: 0})
-        own = [StructField(field.name, field.dataType) for field in self.rows.schema.fields]
+        """The columns of one output."""
+        nothing = self.session.createDataFrame([], f"`{KIND}` string, `{PAYLOAD}` binary")
+        return self.unpacked(nothing, kind).schema
+
+    def _worker_schema(self, kind: str) -> StructType:
+        """The columns of one output as the operator gives them; `at` is its event time, so that further stateful
+        operators can follow."""
+        fields = self.output.worker_schema(timeouts=True).fields
+        moment = next(field.dataType for field in fields if field.name == "at")
         if kind in (LATE, REJECTED):
-            added = [StructField("reason", StringType()), at] if kind == REJECTED else [at]
+            added = [StructField("reason", StringType())] if kind == REJECTED else []
+            added.append(StructField("at", moment))
             self._refuse_clashes(kind, [field.name for field in added])
-            return StructType(own + added)
-        by_name = {field.name: field for field in own}
-        time = self.time.dataType
-        fields = [by_name[name] for name in self.partition_by]
-        fields += [StructField("match_id", StringType()), StructField("start_time", time)]
-        fields += [StructField("end_time", time), at]
-        event = StructType(own)
-        for name in self.automaton.variables:
-            fields.append(StructField(name, ArrayType(event) if name in self.automaton.looping else event))
-        return StructType(fields)
+            fields = [StructField(name, self.rows.schema[name].dataType) for name in self.output.travelling] + added
+        marked = {WATERMARK_METADATA: 0}
+        return StructType(
+            [StructField(f.name, f.dataType, metadata=marked if f.name == "at" else None) for f in fields]
+        )
 
     def with_buckets(self, ids: tuple[int, ...]) -> None:
         """Go on with the buckets that a checkpoint was written with."""
         self.bucket_ids = ids
 
     def explain(self) -> str:
-        dropped = "rows that no condition wants are dropped first" if self.drops_rows else "all rows travel"
-        place = (
+        dropped = self.all_rows_travel
+        late = "the stream's own watermark" if self._own_watermark() else f"watermark {self._delay_ms()} ms"
+        lines = [
+            "rows that no condition wants are dropped first" if dropped is None else f"all rows travel: {dropped}",
+            f"columns that travel: {', '.join(self.output.travelling)}",
             f"{len(self.bucket_ids)} buckets of keys"
             if self.partition_by
-            else "one bucket: without partition_by nothing is parallel"
-        )
-        late = "the stream's own watermark" if self._own_watermark() else f"watermark {self._delay_ms()} ms"
-        return f"{self.automaton}\n\nSpark, streaming: {dropped}; {place}; {late}"
+            else "one bucket: without partition_by nothing is parallel",
+            late,
+        ]
+        return f"{self.automaton}\n\nSpark, streaming: " + "; ".join(lines)
 
     def _prepared(self, tables: Tables) -> DataFrame:
-        """What travels: the user's columns, mask and values, time in microseconds, why a row is rejected, its key's
+        """What travels: the needed columns, bits and values, time in microseconds, why a row is rejected, its key's
         hash, its bucket. The watermarked column is left behind: Spark would drop late rows where it is."""
+        predicates = self.automaton.predicates
         guarded = F.when(self._reason() == 0, self._event_time())
         rows = self.rows.select("*", guarded.alias(WATERMARKED), self._reason().cast("tinyint").alias(REASON))
         if not self._own_watermark():
             rows = rows.withWatermark(WATERMARKED, f"{self._delay_ms()} milliseconds")
-        own = [self._without_watermark(field) for field in self.rows.schema.fields]
-        values = [to_column(value).alias(value_name(index)) for index, value in enumerate(tables.columns)]
+        if self.all_rows_travel is None:
+            rows = rows.where(wanted(predicates) | (F.col(REASON) != 0))
+        masks = [
+            mask(predicates[index] for index in page).alias(mask_name(number))
+            for number, page in enumerate(tables.pages)
+        ]
         prepared = rows.select(
-            *own,
+            *[self._without_watermark(self.rows.schema[name]) for name in self.output.travelling],
             REASON,
             F.unix_micros(WATERMARKED).alias(TIME),
-            mask(self.automaton.predicates).alias(MASK),
-            *values,
+            *masks,
+            *[to_column(value).alias(value_name(index)) for index, value in enumerate(tables.columns)],
+            *self.output.argument_columns(),
             *self._key_hashes(),
         )
-        if self.drops_rows:
-            prepared = prepared.where((F.col(MASK) != 0) | (F.col(REASON) != 0))
         ids = F.array(*[F.lit(number) for number in self.bucket_ids])
         place = F.pmod(F.col(KEYS[0]), F.lit(len(self.bucket_ids))) + 1
         return prepared.select("*", F.element_at(ids, place.cast("int")).alias(BUCKET))
 
+    def _argument_names(self) -> list[str]:
+        """The columns that measures read."""
+        return [summary.argument for summary in self.output.shape(True).summaries if summary.argument is not None]
+
     def _key_hashes(self) -> list[Column]:
-        """128 bits of hash; a NULL is told from a missing part by where it stands."""
-        keys = [F.col(f"`{name}`") for name in self.partition_by]
+        """128 bits of hash; a NULL is told from a missing part by where it stands, and 0.0 and -0.0 are one key."""
+        keys = [F.col(quoted(name)) for name in self.partition_by]
         nulls = [key.isNull() for key in keys]
+        for number, name in enumerate(self.partition_by):
+            if isinstance(self.rows.schema[name].dataType, FloatType | DoubleType):
+                keys[number] = keys[number] + F.lit(0.0)
         return [F.xxhash64(F.lit(salt), *keys, *nulls).alias(name) for salt, name in zip((17, 71), KEYS, strict=True)]
 
     def _event_time(self) -> Column:
         """The time as Spark's watermark takes it; a time without zone counts as UTC, as it does in the engine."""
-        time = F.col(f"`{self.time.name}`")
+        time = F.col(quoted(self.time.name))
         if isinstance(self.time.dataType, TimestampType):
             return time
-        text = f"timestampdiff(MICROSECOND, TIMESTAMP_NTZ'1970-01-01', CAST(`{self.time.name}` AS TIMESTAMP_NTZ))"
+        text = f"timestampdiff(MICROSECOND, TIMESTAMP_NTZ'1970-01-01', CAST({quoted(self.time.name)} AS TIMESTAMP_NTZ))"
         return F.timestamp_micros(F.expr(text))
 
     def _reason(self) -> Column:
@@ -308,7 +340,7 @@ class StreamPlan:
         time = self._event_time()
         ahead = to_span(self.timing.max_ahead, "max_ahead").length
         limit = F.timestamp_micros(F.unix_micros(F.current_timestamp()) + F.lit(int(ahead)))
-        ties = [F.col(f"`{name}`").isNull() for name in self.order_by[1:]]
+        ties = [F.col(quoted(name)).isNull() for name in self.order_by[1:]]
         has_null = F.lit(False)
         for tie in ties:
             has_null = has_null | tie
@@ -322,9 +354,9 @@ class StreamPlan:
 
     def _without_watermark(self, field: StructField) -> Column:
         """A user's column; a computed copy of it where it carries the watermark."""
-        column = F.col(f"`{field.name}`")
+        column = F.col(quoted(field.name))
         if WATERMARK_METADATA in field.metadata:
-            return F.expr(f"`{field.name}` + INTERVAL '0' SECOND").alias(field.name)
+            return F.expr(f"{quoted(field.name)} + INTERVAL '0' SECOND").alias(field.name)
         return column
 
     def _delay_ms(self) -> int:
@@ -384,18 +416,3 @@ class StreamPlan:
                     f"the output {kind!r} has a column {name!r} of its own, and so have the events ({taken[name]!r}).\n"
                     "  Rename the events' column."
                 )
-
-    def _partitions(self) -> int:
-        """How many tasks share the buckets: as many as there are cores, as far as Spark tells, and not more than it
-        is set to."""
-        configured = int(self.session.conf.get("spark.sql.shuffle.partitions", "200") or 200)
-        try:
-            return min(configured, int(self.session.sparkContext.defaultParallelism))
-        except PySparkException:  # Spark Connect does not tell
-            return min(configured, 8)
-
-    def _is_local(self) -> bool:
-        try:
-            return str(self.session.sparkContext.master).startswith("local")
-        except PySparkException:
-            return False

@@ -12,17 +12,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepheid.engine.arrange import Arranged, Integers
-from cepheid.engine.assemble import Assignments, assemble, ordinals_within
+from cepheid.engine.arrange import Arranged, Integers, arrange
+from cepheid.engine.assemble import Assignments, assemble
 from cepheid.engine.matcher import Matcher
 from cepheid.engine.state import restore, snapshot
-from cepheid.engine.tables import Tables
 from cepheid.spark.streaming_format import read, table_bytes, table_from, written
-from cepheid.spark.workers import MASK, value_name
+from cepheid.spark.workers import Work
 from cepheid.syntax.tree import SpanUnit
 
 TIME, REASON, KEYS, ORDINAL = "__time", "__reason", ("__key_0", "__key_1"), "__ordinal"
@@ -31,15 +29,13 @@ FEW = 1_024
 
 
 @dataclass(frozen=True)
-class StreamWork:
+class StreamWork(Work):
     """What a worker must know of a pattern on a stream; travels to other processes."""
 
-    tables: Tables
-    partition_by: tuple[str, ...]
-    order_by: tuple[str, ...]
-    columns: tuple[str, ...]
-    """The user's own columns, which matches show."""
-    timeouts: bool
+    held: tuple[str, ...]
+    """The columns that matches need of the events that they took."""
+    shown: tuple[str, ...]
+    """The columns that late and rejected rows show."""
     identity: str
     """What must not change as long as the state lives, as JSON text (see `streaming_identity`)."""
 
@@ -112,22 +108,17 @@ class BucketRuns:
         if is_due is None or not pc.any(is_due).as_py():
             return None
         assert self.pending is not None
-        due = in_order(self.pending.filter(is_due), self.work)
+        due = self.pending.filter(is_due).combine_chunks()
         self.pending = self.pending.filter(pc.invert(is_due)).combine_chunks()
-        new_key = _changes(due, KEYS)
-        first = np.flatnonzero(new_key)
-        slots = self._slots(key_hashes(due.take(pa.array(first))))
-        ordinal = _ordinals(due, self.work)
-        time = due[TIME].to_numpy()
-        bits = pc.fill_null(due[MASK], 0).to_numpy().view(np.uint64)
-        values = [due[value_name(index)] for index in range(len(self.work.tables.columns))]
-        columns = self.matcher.computed_columns(time, bits, values)
-        shown = due.select(self.work.columns).append_column(ORDINAL, pa.array(ordinal))
-        self.rows = shown if self.rows is None else pa.concat_tables([self.rows, shown])
-        named = self._arranged(shown, time)
-        bounds = np.append(first, due.num_rows).astype(np.int64)
+        events = arrange(due, self.work.partition_by, self.work.order_by, by_all_columns=True)
+        bounds = events.bounds
+        slots = self._slots(key_hashes(events.taken(KEYS, bounds[:-1])))
+        columns = self.matcher.computed_columns(events.time, self.work.bits(events), self.work.values(events))
+        rows = events.taken(self.work.held, np.arange(due.num_rows))
+        rows = rows.append_column(ORDINAL, pa.array(events.ordinals))
+        self.rows = rows if self.rows is None else pa.concat_tables([self.rows, rows])
         before = len(self.matcher.held.time)
-        return self.matcher.feed(columns, bounds, slots, lambda part, row: named.where(part, max(0, row - before)))
+        return self.matcher.feed(columns, bounds, slots, lambda part, row: events.where(part, max(0, row - before)))
 
     def _slots(self, hashes: pa.Array) -> Integers:
         """The slots of some keys, which may be new."""
@@ -154,17 +145,13 @@ class BucketRuns:
         needed = np.unique(found.row)
         rows = self.rows.take(pa.array(needed)).combine_chunks()
         found = replace(found, row=np.searchsorted(needed, found.row))
-        automaton = self.work.tables.automaton
-        events = self._arranged(rows.select(self.work.columns), np.zeros(len(needed), np.int64))
-        return assemble(
-            events, found, automaton.variables, automaton.looping, True, rows[ORDINAL].to_numpy(zero_copy_only=False)
-        )
-
-    def _arranged(self, rows: pa.Table, time: Integers) -> Arranged:
+        nothing = np.zeros(len(needed), np.int64)
+        ordinals = rows[ORDINAL].to_numpy(zero_copy_only=False)
         work = self.work
-        return Arranged(
-            rows, work.partition_by, work.order_by, np.zeros(rows.num_rows, np.int64), time, SpanUnit.MICROSECOND
+        events = Arranged(
+            rows, work.partition_by, work.order_by, nothing, nothing, SpanUnit.MICROSECOND, ordinals=ordinals
         )
+        return assemble(events, found, work.shape)
 
     def _forget(self) -> None:
         """Tidy up when there is enough to tidy: rows that nothing holds, keys that need not be remembered."""
@@ -211,44 +198,6 @@ def _plain_bytes(hashes: pa.Array) -> bytes:
         return b""
     buffer = hashes.buffers()[1]
     return bytes(buffer[16 * hashes.offset : 16 * (hashes.offset + len(hashes))])
-
-
-def in_order(events: pa.Table, work: StreamWork) -> pa.Table:
-    """Events sorted by key and order; ties go by the remaining columns, so that no order of arrival counts (rule
-    12)."""
-    names = [*KEYS, TIME, *work.order_by[1:]]
-    ordered = events.take(pc.sort_indices(events, sort_keys=[(name, "ascending") for name in names])).combine_chunks()
-    if _changes(ordered, names).all():
-        return ordered
-    rest = {name: _sortable(ordered[name]) for name in work.columns if name not in work.order_by}
-    keys = pa.table({**{name: ordered[name] for name in names}, **{f"rest.{name}": rest[name] for name in rest}})
-    order = pc.sort_indices(keys, sort_keys=[(name, "ascending") for name in keys.column_names])
-    return ordered.take(order).combine_chunks()
-
-
-def _sortable(column: pa.ChunkedArray) -> pa.ChunkedArray | pa.Array:
-    """A column that Arrow can sort: nested values go by their text."""
-    if pa.types.is_nested(column.type) or pa.types.is_null(column.type):
-        return pa.array([repr(value) for value in column.to_pylist()], pa.string())
-    return column
-
-
-def _changes(rows: pa.Table, names: tuple[str, ...] | list[str]) -> npt.NDArray[np.bool_]:
-    """Which rows differ from the row before in any of these columns."""
-    changes = np.zeros(rows.num_rows, bool)
-    changes[:1] = True
-    for name in names:
-        column = rows[name].combine_chunks()
-        if isinstance(column, pa.ChunkedArray):
-            column = column.chunk(0)
-        differs = pc.not_equal(column.slice(1), column.slice(0, max(0, len(column) - 1)))
-        changes[1:] |= pc.fill_null(differs, True).to_numpy(zero_copy_only=False)
-    return changes
-
-
-def _ordinals(events: pa.Table, work: StreamWork) -> Integers:
-    """Each event's number among those that its key and order columns do not tell apart."""
-    return ordinals_within(_changes(events, [*KEYS, TIME, *work.order_by[1:]]))
 
 
 def _together(one: Assignments | None, other: Assignments) -> Assignments:

@@ -19,7 +19,8 @@ _NAMES = {
     "buckets": "the buckets",
     "partition_by": "partition_by",
     "order_by": "order_by",
-    "columns": "the columns",
+    "columns": "the columns that travel",
+    "measures": "the measures",
     "time": "the time",
 }
 
@@ -32,6 +33,7 @@ def identity(
     partition_by: Sequence[str],
     order_by: Sequence[str],
     columns: dict[str, str],
+    measures: dict[str, str],
     time: str,
 ) -> str:
     """The identity of a plan, as JSON text; `text` shows the pattern to people and is not compared."""
@@ -44,6 +46,7 @@ def identity(
             "partition_by": list(partition_by),
             "order_by": list(order_by),
             "columns": columns,
+            "measures": measures,
             "time": time,
         }
     )

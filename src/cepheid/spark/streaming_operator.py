@@ -89,7 +89,7 @@ class StreamOperator(StatefulProcessor):
         is_rejected = reasons != 0
         time = pc.fill_null(rows[TIME], 0).to_numpy()
         is_late = ~is_rejected & ((time <= watermark) | ended)
-        shown = [*self.work.columns]
+        shown = list(self.work.shown)
         late = rejected = None
         if is_late.any():
             late = rows.filter(pa.array(is_late)).select(shown)

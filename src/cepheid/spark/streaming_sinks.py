@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.types import StructType
 
 from cepheid.errors import InputError
 from cepheid.spark.streaming_flush import Checkpoint
@@ -25,6 +26,8 @@ from cepheid.spark.streaming_operator import KIND
 if TYPE_CHECKING:
     from cepheid.spark.streaming import StreamPlan
 
+PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 Function: TypeAlias = Callable[[DataFrame, int], None]
 
 
@@ -43,11 +46,14 @@ Sink: TypeAlias = str | Files | Function
 class Memory:
     """Rows kept in this process, as a temporary view: for looking at and for tests."""
 
-    def __init__(self, session: SparkSession, view: str, schema: pa.Schema) -> None:
+    def __init__(self, session: SparkSession, view: str) -> None:
         self.session = session
         self.view = view
         self.batches: dict[int, pa.Table] = {}
-        self.session.createDataFrame(schema.empty_table()).createOrReplaceTempView(view)
+
+    def begin(self, schema: StructType) -> None:
+        """The view as it is before anything was found."""
+        self.session.createDataFrame([], schema).createOrReplaceTempView(self.view)
 
     def __call__(self, rows: DataFrame, batch: int) -> None:
         self.batches[batch] = rows.toArrow()
@@ -137,14 +143,14 @@ def start(
 
 def _writer(plan: StreamPlan, kind: str, sink: Sink, checkpoint: str) -> Function:
     """What writes one output."""
-    from cepheid.spark.batch import arrow_schema
-
     if isinstance(sink, Files):
         return WrittenFiles(sink, checkpoint)
     if sink == "console":
         return to_console(kind)
     if sink == "memory":
-        return Memory(plan.session, kind, arrow_schema(plan.schema(kind)))
+        memory = Memory(plan.session, kind)
+        memory.begin(plan.schema(kind))
+        return memory
     if callable(sink):
         return sink
     raise InputError(
@@ -153,14 +159,11 @@ def _writer(plan: StreamPlan, kind: str, sink: Sink, checkpoint: str) -> Functio
     )
 
 
-ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-
-
 @contextmanager
 def _settings(session: SparkSession, partitions: int) -> Iterator[None]:
     """What the query needs of its session: a query takes the settings as they are when it starts."""
     wanted = {
-        "spark.sql.streaming.stateStore.providerClass": ROCKSDB,
+        PROVIDER: ROCKSDB,
         "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
         "spark.sql.shuffle.partitions": str(partitions),
     }
