@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from cepheid.explain.found import FoundRows
     from cepheid.spark.batch import DataFrame
     from cepheid.spark.batch import Found as FoundInDataFrame
+    from cepheid.spark.streaming import FoundInStream
 
 
 class Pattern(PatternBuilder):
@@ -92,8 +93,11 @@ class Pattern(PatternBuilder):
         max_runs: int = 10_000_000,
         max_matches_per_event: int = 1_000_000,
         negation: NegationPlan = "pushed",
-    ) -> FoundInDataFrame:
-        """Find the pattern in a batch DataFrame: `.matches` and `.timeouts` are lazy DataFrames.
+        watermark: str | None = None,
+        max_ahead: str = "1 day",
+        id: str | None = None,
+    ) -> FoundInDataFrame | FoundInStream:
+        """Find the pattern in a DataFrame, batch or streaming: `.matches` and `.timeouts` are lazy DataFrames.
 
         `partition_by` and `order_by` as in `match_events`; `order_by` is needed, and its first column is the time.
         Rows without a value there are an error that shows them, or left out with `nulls="drop"`.
@@ -107,6 +111,11 @@ class Pattern(PatternBuilder):
         given. A bucket is held in a worker's memory, up to `max_bucket_bytes`; `shuffle="spark"` sorts rows by Spark
         instead, which is slower and has no such bound.
         `negation` as in `match_events`.
+
+        Of a stream, matches, timeouts, and late and rejected rows are streams, and `.start(...)` runs one query for
+        them all. Events may come up to `watermark` behind the latest one ("10 seconds" if the stream has no watermark
+        of its own); those further ahead of the clock than `max_ahead` are rejected. `id` names conditions that are
+        Spark Columns, so that saved state is not given to other ones.
         """
         from cepheid.engine.negation_after import checked_plan
         from cepheid.engine.tables import Options
@@ -114,17 +123,16 @@ class Pattern(PatternBuilder):
         from cepheid.spark.session import require_dataframe
 
         self.check()
-        plan = BatchPlan(
-            self.tree,
-            require_dataframe(events),
-            self._key(partition_by),
-            _names(order_by),
-            Asked(tuple((measures or {}).items()), None if columns is None else _names(columns), rows),
-            Movement(buckets, shuffle, nulls, max_bucket_bytes),
-            Options(max_runs=max_runs, max_matches_per_event=max_matches_per_event),
-            checked_plan(negation),
-        )
-        return Found(plan)
+        keys, order = self._key(partition_by), _names(order_by)
+        asked = Asked(tuple((measures or {}).items()), None if columns is None else _names(columns), rows)
+        options = Options(max_runs=max_runs, max_matches_per_event=max_matches_per_event)
+        if require_dataframe(events).isStreaming:
+            from cepheid.spark.streaming import FoundInStream, StreamPlan, Timing
+
+            timing = Timing(watermark, max_ahead)
+            return FoundInStream(StreamPlan(self.tree, events, keys, order, asked, buckets, options, timing, id))
+        movement = Movement(buckets, shuffle, nulls, max_bucket_bytes)
+        return Found(BatchPlan(self.tree, events, keys, order, asked, movement, options, checked_plan(negation)))
 
     def as_transform(self, **arguments: Any) -> Callable[[DataFrame], DataFrame]:
         """The matches as a step of a chain, `df.transform(pattern.as_transform(partition_by=…, order_by=…))`; the

@@ -143,6 +143,84 @@ class Matcher:
         self._keep_texts()
         return kept
 
+    @property
+    def live_runs(self) -> int:
+        """Runs that wait; some may be over already and wait to be dropped."""
+        return int(self.pool.slots[:, l.K_LIVE].sum())
+
+    def deadline(self) -> int | None:
+        """The earliest moment at which time may decide something, None if there is none."""
+        slots = self.pool.slots
+        heaps = slots[(slots[:, l.K_LIVE] > 0) & (slots[:, l.K_TIMERS] != l.NONE), l.K_TIMERS]
+        due = self.pool.timers[heaps, l.T_DUE]
+        earliest = int(due.min(initial=l.NEVER))
+        return None if earliest == l.NEVER else earliest
+
+    def forget(self, moment: int) -> npt.NDArray[np.bool_]:
+        """Drop the runs whose time is over, where a partition has no others, and the slots of partitions that would be
+        the same if they began anew. Call it when time has moved to this moment. Returns which slots stay; they are
+        numbered anew in their order."""
+        self._clear(self._over(moment))
+        pool, params = self.pool, self.tables.arrays.params
+        stays: npt.NDArray[np.bool_] = pool.slots[:, l.K_LIVE] > 0
+        for place in range(l.K_BEFORE, l.K_BEFORE + 2 * int(params[l.P_NOT_BEFORE]), 2):  # rule 7, at the start
+            reaches = pool.slots[:, place] != l.NONE
+            if params[l.P_COUNT] == l.NEVER and params[l.P_WITHIN] != l.NEVER:
+                reaches &= pool.slots[:, place + 1] > moment - params[l.P_WITHIN]
+            stays |= reaches
+        if stays.all():
+            return stays
+        self._free_timers(pool.slots[~stays][:, [l.K_TIMERS, l.K_COUNT_TIMERS]].ravel())
+        self.next_ordinal = self.next_ordinal[stays]
+        self.pool = pool._replace(
+            lists=np.ascontiguousarray(pool.lists[stays]),
+            slots=np.ascontiguousarray(pool.slots[stays]),
+            buckets=np.full_like(pool.buckets, l.NONE),
+        )
+        if len(pool.owner) > 1:
+            new_number = np.cumsum(stays, dtype=np.int32) - 1
+            pool.owner[:] = np.where(pool.owner < len(stays), new_number[np.minimum(pool.owner, len(stays) - 1)], 0)
+        if params[l.P_INDEXED]:
+            kernel.index_runs(self.tables.arrays, self.pool)
+        return stays
+
+    def _over(self, moment: int) -> Integers:
+        """The slots all of whose runs have run out of their window, or are over."""
+        pool, within = self.pool, int(self.tables.arrays.params[l.P_WITHIN])
+        counts = pool.slots[:, l.K_LIVE]
+        runs = buffer.live_runs(pool.lists, pool.slots, pool.runs)
+        start = self.held.time[pool.nodes[pool.runs[runs, l.R_NODE], l.N_START]]
+        is_over = pool.runs[runs, l.R_OPEN] == 0
+        if within != l.NEVER:
+            is_over |= start <= moment - within
+        still = np.bincount(np.repeat(np.arange(len(counts)), counts), weights=~is_over, minlength=len(counts))
+        return np.flatnonzero((counts > 0) & (still == 0))
+
+    def _clear(self, slots: Integers) -> None:
+        """Drop all runs of some slots; timers see by the generation that their run is gone."""
+        if not len(slots):
+            return
+        pool = self.pool
+        runs = buffer.live_runs(pool.lists[slots], pool.slots[slots], pool.runs)
+        if len(pool.extra) > 1:
+            pool.extra[runs, l.X_GENERATION] += 1
+        pool.runs[runs, l.R_NEXT] = np.append(runs[1:], pool.counters[l.Q_FREE_RUN])
+        pool.counters[l.Q_FREE_RUN] = runs[0]
+        for column, value in ((l.L_HEAD, l.NONE), (l.L_LENGTH, 0), (l.L_SWEPT, 0)):
+            pool.lists[slots, column :: l.L_SIZE] = value
+        pool.slots[slots, l.K_FRESH] = l.NONE
+        pool.slots[slots, l.K_LIVE] = 0
+
+    def _free_timers(self, heaps: Integers) -> None:
+        """Let the places of all timers of some heaps be used again."""
+        timers, counters = self.pool.timers, self.pool.counters
+        found = heaps[heaps != l.NONE]
+        while len(found):
+            following = timers[found][:, [l.T_CHILD, l.T_SIBLING]].ravel()
+            timers[found, l.T_SIBLING] = np.append(found[1:], counters[l.Q_FREE_TIMER])
+            counters[l.Q_FREE_TIMER] = found[0]
+            found = following[following != l.NONE]
+
     def _keep_texts(self) -> None:
         """Forget the texts that no live run knows, nor a held event that is read again."""
         if not self.tables.text_registers:
