@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 sys.path.insert(0, str(Path(__file__).parent))
 
 from cases import Case, read
+from ending import ended
 from engines import ENGINES, Engine, Unsupported
 from features import covering_sample
 
@@ -115,7 +116,6 @@ def report(name: str, tally: Tally, unit: str) -> None:
 
 def run_on_spark(cases: Iterable[Case], spark: SparkSession) -> Tally:
     """Run cases, as finite inputs, through `pattern.match`."""
-    from ending import ended
     from spark_batch import answered
 
     finite = [ended(case) for case in cases]

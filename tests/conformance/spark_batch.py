@@ -30,9 +30,11 @@ Outcome: TypeAlias = Answer | Exception
 def answered(spark: SparkSession, cases: Sequence[Case], **options: Any) -> Engine:
     """An engine that looks up what Spark has found for these cases; `options` go to every `match`."""
     outcomes: dict[str, Outcome] = {}
-    groups = list(_by_pattern(cases))
-    for begin in range(0, len(groups), PATTERNS_PER_JOB):
-        outcomes |= _outcomes(spark, groups[begin : begin + PATTERNS_PER_JOB], options)
+    failing = [case for case in cases if _must_fail(case)]
+    groups = list(_by_pattern([case for case in cases if not _must_fail(case)]))
+    jobs = [groups[begin : begin + PATTERNS_PER_JOB] for begin in range(0, len(groups), PATTERNS_PER_JOB)]
+    for job in [*jobs, *([[case]] for case in failing)]:
+        outcomes |= _outcomes(spark, job, options)
 
     def engine(case: Case) -> Answer:
         outcome = outcomes[case.id]
@@ -43,13 +45,17 @@ def answered(spark: SparkSession, cases: Sequence[Case], **options: Any) -> Engi
     return engine
 
 
+def _must_fail(case: Case) -> bool:
+    """Whether the case would take others of its job down with it."""
+    return "fails" in case.data or "reject" in case.data
+
+
 def _by_pattern(cases: Sequence[Case]) -> Iterator[list[Case]]:
-    """Cases that may share a DataFrame: same pattern, same columns, same wishes. One that must fail stands alone."""
+    """Cases that may share a DataFrame: same pattern, same columns, same wishes."""
     groups: dict[str, list[Case]] = {}
     for case in cases:
         schema = "" if not case.events else str(_rows([case]).schema)
-        alone = case.id if "fails" in case.data or "reject" in case.data else ""
-        group = json.dumps([case.data["pattern"], schema, case.timeouts is not None, alone], sort_keys=True)
+        group = json.dumps([case.data["pattern"], schema, case.timeouts is not None], sort_keys=True)
         groups.setdefault(group, []).append(case)
     yield from groups.values()
 
