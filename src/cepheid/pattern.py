@@ -5,8 +5,8 @@ Thin: the builder is in `syntax`, the meaning in the rooms below, imported when 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Self
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from cepheid.syntax.builder import PatternBuilder
 from cepheid.syntax.tree import Condition, SqlText
@@ -66,25 +66,54 @@ class Pattern(PatternBuilder):
 
     def match(
         self,
-        rows: DataFrame,
+        events: DataFrame,
         *,
         partition_by: str | Iterable[str] = (),
         order_by: str | Iterable[str] = (),
+        measures: Mapping[str, str] | None = None,
+        rows: Literal["one", "all"] = "one",
+        columns: str | Iterable[str] | None = None,
         buckets: int | None = None,
+        shuffle: Literal["packed", "spark"] = "packed",
+        nulls: Literal["error", "drop"] = "error",
+        max_bucket_bytes: int = 1 << 30,
         max_runs: int = 10_000_000,
         max_matches_per_event: int = 1_000_000,
     ) -> FoundInDataFrame:
         """Find the pattern in a batch DataFrame: `.matches` and `.timeouts` are lazy DataFrames.
 
         `partition_by` and `order_by` as in `match_events`; `order_by` is needed, and its first column is the time.
-        Keys are spread over `buckets`, each matched by one task (four for each core if not given).
+        Rows without a value there are an error that shows them, or left out with `nulls="drop"`.
+
+        A match is one row: the partition columns, `match_id`, `start_time`, `end_time` and a column for each variable,
+        a struct if it takes one event, an array of structs if it may take more. `columns` names what the structs hold.
+        `measures` are columns computed instead, such as `{"total": "SUM(b.amount)"}` (with `columns`, both come).
+        `rows="all"` gives a row for each event of a match, with `variable` and `sequence`.
+
+        Keys are spread over `buckets`, each matched by one task; their number follows the size of the input if not
+        given. A bucket is held in a worker's memory, up to `max_bucket_bytes`; `shuffle="spark"` sorts rows by Spark
+        instead, which is slower and has no such bound.
         """
         from cepheid.engine.tables import Options
-        from cepheid.spark.batch import BatchPlan, Found
+        from cepheid.spark.batch import Asked, BatchPlan, Found, Movement
+        from cepheid.spark.session import require_dataframe
 
         self.check()
-        options = Options(max_runs=max_runs, max_matches_per_event=max_matches_per_event)
-        return Found(BatchPlan(self.tree, rows, _names(partition_by), _names(order_by), buckets, options))
+        plan = BatchPlan(
+            self.tree,
+            require_dataframe(events),
+            _names(partition_by),
+            _names(order_by),
+            Asked(tuple((measures or {}).items()), None if columns is None else _names(columns), rows),
+            Movement(buckets, shuffle, nulls, max_bucket_bytes),
+            Options(max_runs=max_runs, max_matches_per_event=max_matches_per_event),
+        )
+        return Found(plan)
+
+    def as_transform(self, **arguments: Any) -> Callable[[DataFrame], DataFrame]:
+        """The matches as a step of a chain, `df.transform(pattern.as_transform(partition_by=…, order_by=…))`; the
+        arguments are those of `match`."""
+        return lambda events: self.match(events, **arguments).matches
 
     def check(self) -> Self:
         """Refuse the pattern with a `MalformedPatternError` if it is malformed; every use of a pattern does this

@@ -141,5 +141,5 @@ def test_what_is_refused(frame: DataFrame, spark: SparkSession) -> None:
     with pytest.raises(InputError, match="a Python callable"):
         Pattern.begin("a").where(lambda event, taken: True).match(frame, order_by="ts")
     unknown = spark.createDataFrame([(None, "a"), (NOON, "a")], "ts timestamp, name string")
-    with pytest.raises(PythonException, match="1 of 2 rows have no value"):
+    with pytest.raises(PythonException, match="1 rows have no value in the order columns ts"):
         Pattern.begin("a").match(unknown, order_by="ts").matches.collect()

@@ -10,9 +10,10 @@ caller can keep the rows themselves.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from cepheid.automaton.construction import build
@@ -21,7 +22,7 @@ from cepheid.engine import buffer, kernel
 from cepheid.engine import layout as l
 from cepheid.engine.arrange import Arranged, Integers
 from cepheid.engine.assemble import Assignments
-from cepheid.engine.columns import Columns, columns, columns_of, joined, nothing_held, selected, text_codes
+from cepheid.engine.columns import Columns, columns, columns_of, joined, nothing_held, selected, text_codes, texts_in
 from cepheid.engine.compiling import announce_compilation
 from cepheid.engine.pool import WITH_EVENTS, WITH_RUNS, Pool, grown, new_pool, with_slots
 from cepheid.engine.problems import problem
@@ -71,7 +72,7 @@ class Matcher:
         self.tables = tables
         self.pool = new_pool(tables, slots=0)
         self.held = nothing_held(tables)
-        self.texts: tuple[str, ...] = ()
+        self.texts: pa.Array = pa.array([], pa.string())
         """The texts that the registers of live runs know by their codes."""
         self.next_ordinal = np.zeros(0, np.int64)
 
@@ -81,9 +82,16 @@ class Matcher:
 
     def columns_of(self, events: Arranged) -> Columns:
         """The columns of further events, with texts coded as the live runs know them."""
-        texts = text_codes(events, self.tables, pa.array(self.texts, pa.string()))
-        self.texts = tuple(texts.to_pylist())
-        return columns(events, self.tables, texts)
+        self.texts = text_codes(events, self.tables, self.texts)
+        return columns(events, self.tables, self.texts)
+
+    def computed_columns(
+        self, time: Integers, bits: npt.NDArray[np.uint64], values: Iterable[pa.Array | pa.ChunkedArray]
+    ) -> Columns:
+        """The columns of further events whose tests and values were computed elsewhere."""
+        values = list(values)
+        self.texts = texts_in(values, self.tables, self.texts)
+        return columns_of(time, bits, values, self.tables, self.texts)
 
     def feed(
         self, new: Columns, bounds: Integers, slot_of: Integers, where: Callable[[int, int], str] = by_number
@@ -134,9 +142,11 @@ class Matcher:
         pool = self.pool
         runs = buffer.live_runs(pool.lists, pool.slots, pool.runs)
         codes = pool.registers[np.ix_(runs, self.tables.text_registers)]
-        used, places = np.unique(codes, return_inverse=True)
-        pool.registers[np.ix_(runs, self.tables.text_registers)] = places.reshape(codes.shape)
-        self.texts = tuple(self.texts[code] if code < len(self.texts) else "" for code in used)
+        is_code = (codes >= 0) & (codes < len(self.texts))  # a register that is unknown may hold anything
+        used = np.unique(codes[is_code])
+        places = np.where(is_code, np.searchsorted(used, codes), 0)
+        pool.registers[np.ix_(runs, self.tables.text_registers)] = places
+        self.texts = self.texts.take(pa.array(used))
 
     def _add_slots(self, count: int) -> None:
         if count > self.slots:
