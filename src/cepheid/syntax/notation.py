@@ -265,15 +265,16 @@ def _named(name: str) -> str:
 
 
 def _bracketed(condition: Condition | None) -> str:
-    return "" if condition is None else f"[{_one_line(_condition_text(condition))}]"
+    return "" if condition is None else f"[{_one_line(condition_text(condition))}]"
 
 
-def _condition_text(condition: Condition) -> str:
+def condition_text(condition: Condition) -> str:
+    """A condition as it was written; parts that `where` and `or_where` combined stand in parentheses."""
     if isinstance(condition, SqlText):
         return condition.text
     if isinstance(condition, AllOf | AnyOf):
         word = " AND " if isinstance(condition, AllOf) else " OR "
-        return word.join(f"({_condition_text(part)})" for part in condition.parts)
+        return word.join(f"({condition_text(part)})" for part in condition.parts)
     return _name_of(condition)
 
 
