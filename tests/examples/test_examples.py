@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from datetime import timedelta
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -98,7 +99,7 @@ def test_swarms_are_the_longest_series_without_a_gap_of_three_hours() -> None:
     quakes = [quake for quake in left["quakes"] if quake["kind"] == "earthquake"]
     for area in by_key(quakes, "area", ("ts", "id")):
         series = [[area[0]]]
-        for before, quake in zip(area, area[1:], strict=False):
+        for before, quake in pairwise(area):
             if quake["ts"] - before["ts"] >= timedelta(hours=3):
                 series.append([])
             series[-1].append(quake)
