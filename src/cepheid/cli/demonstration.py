@@ -1,37 +1,28 @@
-"""The command line: `cepheid demo`."""
+"""`cepheid demo`: the main job, on a made-up shop, compared with the truth."""
 
 from __future__ import annotations
 
 import argparse
-import sys
-from collections.abc import Sequence
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
-from cepheid import __version__
-from cepheid.errors import CepheidError
-
 _SHOWN = 5
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; the exit code says whether it succeeded."""
-    parser = argparse.ArgumentParser(prog="cepheid", description="Complex event processing for Apache Spark.")
-    parser.add_argument("--version", action="version", version=f"cepheid {__version__}")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    demo = commands.add_parser("demo", help="find shoplifting in a made-up shop and compare with the truth")
+def add_to(commands: Any) -> None:
+    """Add the command to a parser."""
+    demo = commands.add_parser(
+        "demo",
+        help="find shoplifting in a made-up shop and compare with the truth",
+        epilog="example: cepheid demo --tags 20000 --in-memory",
+    )
     demo.add_argument("--tags", type=int, default=200_000, help="how many things the shop has (default: 200000)")
     demo.add_argument("--seed", type=int, default=7, help="which shop is made up (default: 7)")
     demo.add_argument("--in-memory", action="store_true", help="without Spark, on rows in memory")
     demo.add_argument("--output", default="build/demo", help="where the matches are written (default: build/demo)")
     demo.set_defaults(run=_demo)
-    chosen = parser.parse_args(arguments)
-    try:
-        return int(chosen.run(chosen))
-    except CepheidError as error:
-        print(f"cepheid: {error}", file=sys.stderr)
-        return 2
 
 
 def _demo(arguments: argparse.Namespace) -> int:

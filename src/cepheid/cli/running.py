@@ -1,0 +1,123 @@
+"""`cepheid run JOB.toml`: read rows, match a pattern, write what is found.
+
+In: a job. Out: files or tables, a progress bar while it runs, counts at the end.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from cepheid.cli.job_file import Sink, read_job
+from cepheid.cli.patterns import load_pattern
+from cepheid.errors import InputError
+
+if TYPE_CHECKING:
+    from cepheid.spark.batch import Found
+    from cepheid.spark.jobs import Counted
+
+_EPILOG = """\
+a job:
+  [source]
+  path = "readings/"                # or table = "shop.readings"
+  format = "parquet"                # any that Spark reads; options = { header = true }; schema = "tag STRING, ..."
+  where = "tag IS NOT NULL"         # optional
+
+  [pattern]
+  file = "shoplifting.json"         # beside the job; or text = '''...'''
+
+  [match]                           # the arguments of Pattern.match
+  partition_by = "tag"
+  order_by = "ts"
+  measures = { left = "LAST(exit.ts)" }
+
+  [sinks.matches]                   # and [sinks.timeouts]
+  path = "out/matches"              # or table = "...", or format = "console"
+  mode = "overwrite"
+
+  [sinks.timeline]                  # some matches on a time axis
+  path = "out/timeline.html"
+
+  [spark]                           # settings, as spark-submit --conf takes them
+  spark.sql.shuffle.partitions = 64
+
+examples:
+  cepheid run job.toml
+  cepheid run job.toml --set sinks.matches.path=out/today --set match.buckets=16
+  spark-submit --master yarn "$(which cepheid)" run job.toml
+"""
+
+
+def add_to(commands: Any) -> None:
+    """Add the command to a parser."""
+    run = commands.add_parser(
+        "run",
+        help="run a job: rows, a pattern, and where the matches go",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    run.add_argument("job", metavar="JOB.toml", help="the job")
+    run.add_argument(
+        "--set", metavar="KEY=VALUE", action="append", default=[], dest="changes", help="set a key of the job"
+    )
+    run.add_argument("--explain", action="store_true", help="say how the job would run, and do not run it")
+    run.set_defaults(run=_run)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    job = read_job(arguments.job, arguments.changes)
+    pattern = load_pattern(job.pattern)
+    try:
+        from cepheid.spark.jobs import counted, job_session, read_rows
+    except ImportError as error:
+        raise InputError(f"run needs Spark: {error}.\n  Install it: pip install 'cepheid[spark]'.") from error
+    console = Console(stderr=True, highlight=False)
+    with job_session(f"cepheid {Path(arguments.job).name}", job.spark) as session:
+        source = job.source
+        rows = read_rows(session, source.format, source.path, source.table, source.schema, source.where, source.options)
+        if arguments.explain:
+            Console(highlight=False).print(pattern.match(rows, **job.match).explain())
+            return 0
+        for name, sink in job.sinks.items():
+            events = counted(rows, f"events of {name}")
+            found = pattern.match(events.rows, **job.match)
+            _write(console, name, sink, events, found)
+        if job.timeline is not None:
+            path, n = job.timeline
+            drawn = pattern.match(rows, **job.match).timeline(n).save(path)
+            console.print(f"timeline: {drawn}", soft_wrap=True)
+    return 0
+
+
+def _write(console: Console, name: str, sink: Sink, events: Counted, found: Found) -> None:
+    """Write one output with a progress bar, then say how much went in and came out."""
+    from cepheid.spark.jobs import counted, watched, write_rows
+
+    result = counted(found.matches if name == "matches" else found.timeouts, name)
+    begun = time.perf_counter()
+    shown = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("tasks"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*shown, console=console, transient=True) as progress:
+        bar = progress.add_task(name, total=None)
+        with watched(
+            events.rows.sparkSession, lambda done, tasks: progress.update(bar, completed=done, total=tasks or None)
+        ):
+            write_rows(result.rows, sink.format, sink.path, sink.table, sink.mode, sink.options, sink.partition_by)
+    if sink.format == "console":  # only the first rows were computed, so there is nothing to count
+        return
+    seconds = time.perf_counter() - begun
+    where = sink.path or sink.table or sink.format
+    rate = f"{events.count() / seconds:,.0f} events/s"
+    console.print(
+        f"{name}: {result.count():,} of {events.count():,} events in {seconds:.1f} s ({rate}) → {where}", soft_wrap=True
+    )
