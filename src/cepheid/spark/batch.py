@@ -167,8 +167,7 @@ class BatchPlan:
         work = (tables.for_workers(), self.partition_by, self.order_by, self.output.shape(timeouts), timeouts)
         schema = self.output.worker_schema(timeouts)
         if self.movement.shuffle == "packed":
-            gaps = None if timeouts else self.gaps
-            packed = MatchPacked(*work, gaps, self.movement.max_bucket_bytes)
+            packed = MatchPacked(*work, self.movement.max_bucket_bytes, None if timeouts else self.gaps)
             matched = self._packed(prepared).mapInArrow(shipped(packed), schema)
         else:
             matched = self._sorted(prepared).mapInArrow(shipped(MatchSorted(*work)), schema)
