@@ -14,8 +14,16 @@ from typing import Any
 from cepheid.errors import InputError
 
 _SECTIONS: dict[str, dict[str, type | tuple[type, ...]]] = {
-    "source": {"format": str, "path": (str, list), "table": str, "schema": str, "where": str, "options": dict},
-    "pattern": {"file": str, "text": str},
+    "source": {
+        "format": str,
+        "path": (str, list),
+        "table": str,
+        "schema": str,
+        "where": str,
+        "options": dict,
+        "stream": bool,
+    },
+    "pattern": {"file": str, "text": str, "type_column": str},
     "match": {
         "partition_by": (str, list),
         "order_by": (str, list),
@@ -28,8 +36,13 @@ _SECTIONS: dict[str, dict[str, type | tuple[type, ...]]] = {
         "max_bucket_bytes": int,
         "max_runs": int,
         "max_matches_per_event": int,
+        "negation": str,
+        "watermark": str,
+        "max_ahead": str,
+        "id": str,
     },
-    "sinks": {"matches": dict, "timeouts": dict, "timeline": dict},
+    "sinks": {"matches": dict, "timeouts": dict, "late": dict, "rejected": dict, "timeline": dict},
+    "stream": {"checkpoint": str, "trigger": str, "flush": bool},
     "spark": {},
 }
 _SINK: dict[str, type | tuple[type, ...]] = {
@@ -53,6 +66,16 @@ class Source:
     schema: str | None
     where: str | None
     options: dict[str, str]
+    is_stream: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Streaming:
+    """How a stream runs: where its state is kept, when it looks for rows, whether it ends the input."""
+
+    checkpoint: str
+    trigger: dict[str, Any]
+    flush: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +97,11 @@ class Job:
     source: Source
     pattern: str
     """A pattern as the command line takes it: a path or a text."""
+    type_column: str | None
     match: dict[str, Any]
     """Arguments of `Pattern.match`."""
     sinks: dict[str, Sink]
+    stream: Streaming | None
     timeline: tuple[str, int] | None = None
     """Where a timeline is drawn, and of how many partitions."""
     spark: dict[str, str] = field(default_factory=dict)
@@ -121,13 +146,46 @@ def _job(data: dict[str, Any], directory: Path) -> Job:
             source.get("schema"),
             source.get("where"),
             _texts(source.get("options", {})),
+            source.get("stream", False),
         ),
         str(directory / pattern["file"]) if "file" in pattern else pattern["text"],
+        pattern.get("type_column"),
         dict(data.get("match", {})),
         {name: _sink(name, given) for name, given in sinks.items()},
+        _streaming(source.get("stream", False), data, drawn is not None),
         None if drawn is None else (drawn["path"], drawn.get("n", 10)),
         _texts(_flat(data.get("spark", {}))),
     )
+
+
+def _streaming(is_stream: bool, data: dict[str, Any], draws: bool) -> Streaming | None:
+    """What only a stream has, and only a batch."""
+    given, sinks = data.get("stream"), data.get("sinks", {})
+    if not is_stream:
+        if given is not None:
+            raise InputError("[stream] is given, but the source is no stream.\n  Write stream = true under [source].")
+        for name in ("late", "rejected"):
+            if name in sinks:
+                raise InputError(f"[sinks.{name}] is for streams; a batch has no such rows.")
+        return None
+    if given is None or "checkpoint" not in given:
+        raise InputError(
+            'a stream needs a checkpoint, where its state is kept.\n  Under [stream]: checkpoint = "state/shoplifting".'
+        )
+    if draws:
+        raise InputError("[sinks.timeline] is for batches.\n  Draw a timeline from the files that the stream wrote.")
+    for name, sink in sinks.items():
+        for key in ("table", "mode", "partition_by"):
+            if key in sink:
+                raise InputError(f"[sinks.{name}]: {key} is for batches.\n  A stream writes files: path and format.")
+    return Streaming(given["checkpoint"], _trigger(given.get("trigger")), given.get("flush", False))
+
+
+def _trigger(given: str | None) -> dict[str, Any]:
+    """`available now`, a time between micro-batches, or as fast as they come."""
+    if given is None:
+        return {}
+    return {"availableNow": True} if given == "available now" else {"processingTime": given}
 
 
 def _sink(name: str, given: dict[str, Any]) -> Sink:
@@ -177,7 +235,7 @@ def _check(given: dict[str, Any], known: dict[str, Any], place: str) -> None:
             raise InputError(f"{place} has an unknown key {name!r}.\n  {hint[0].upper()}{hint[1:]}")
         kinds = known[name] if isinstance(known[name], tuple) else (known[name],)
         if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
-            words = {str: "a text", list: "a list", dict: "a section", int: "a whole number"}
+            words = {str: "a text", list: "a list", dict: "a section", int: "a whole number", bool: "true or false"}
             raise InputError(f"{place}: {name} = {value!r} is not {' or '.join(words[kind] for kind in kinds)}.")
 
 

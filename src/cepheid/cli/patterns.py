@@ -10,31 +10,27 @@ from pathlib import Path
 from cepheid.errors import InputError
 from cepheid.pattern import Pattern
 
-HELP = 'a file with a pattern as JSON, or the text itself, such as {"cepheid": 1, "sequence": [...]}'
+HELP = "a file with a pattern as SASE text or JSON, or the text itself: 'EVENT SEQ(A a, B b) WITHIN 1 hour'"
 
 
-def load_pattern(given: str) -> Pattern:
-    """The pattern that a file holds, or that the text says."""
+def load_pattern(given: str, type_column: str | None = None) -> Pattern:
+    """The pattern that a file holds, or that the text says; `type_column` is for SASE text."""
     text = given
-    if "\n" not in given and not _is_json(given):
+    if not _is_text(given):
         place = Path(given)
         if not place.is_file():
             raise InputError(
                 f"PATTERN is {given!r}, which is neither a file nor a pattern.\n"
-                "  Give the path of a file that pattern.to_json() wrote, or that text itself."
+                "  Give the path of a file, SASE text (EVENT SEQ(…) …), or JSON as pattern.to_json() writes it."
             )
         text = place.read_text(encoding="utf-8")
-    if not _is_json(text):
-        raise InputError(
-            f"PATTERN is {_shortened(text)!r}, which is not a pattern as JSON.\n  Write one with pattern.to_json()."
-        )
-    return Pattern.from_json(text)
+    if text.lstrip().startswith("{"):
+        if type_column is not None:
+            raise InputError("a type column is for SASE text, but the pattern is JSON.\n  Leave the type column out.")
+        return Pattern.from_json(text)
+    return Pattern.parse(text, type_column=type_column).check()
 
 
-def _is_json(text: str) -> bool:
-    return text.lstrip().startswith("{")
-
-
-def _shortened(text: str) -> str:
-    first = " ".join(text.split())
-    return first if len(first) <= 60 else f"{first[:60]}…"
+def _is_text(given: str) -> bool:
+    """Whether this is a pattern and not the name of a file."""
+    return "\n" in given or "(" in given or given.lstrip().startswith("{")

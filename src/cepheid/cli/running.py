@@ -15,7 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from cepheid.cli.job_file import Sink, read_job
 from cepheid.cli.patterns import load_pattern
-from cepheid.errors import InputError
+from cepheid.cli.streams import run_stream
 
 if TYPE_CHECKING:
     from cepheid.spark.batch import Found
@@ -27,21 +27,28 @@ a job:
   path = "readings/"                # or table = "shop.readings"
   format = "parquet"                # any that Spark reads; options = { header = true }; schema = "tag STRING, ..."
   where = "tag IS NOT NULL"         # optional
+  stream = true                     # for a stream
 
   [pattern]
-  file = "shoplifting.json"         # beside the job; or text = '''...'''
+  file = "shoplifting.json"         # beside the job, SASE or JSON; or text = "EVENT SEQ(...) ..."
 
   [match]                           # the arguments of Pattern.match
   partition_by = "tag"
   order_by = "ts"
   measures = { left = "LAST(exit.ts)" }
+  watermark = "10 minutes"          # streams: how late events may come
 
-  [sinks.matches]                   # and [sinks.timeouts]
+  [sinks.matches]                   # and [sinks.timeouts]; streams: [sinks.late], [sinks.rejected]
   path = "out/matches"              # or table = "...", or format = "console"
   mode = "overwrite"
 
-  [sinks.timeline]                  # some matches on a time axis
+  [sinks.timeline]                  # batches: some matches on a time axis
   path = "out/timeline.html"
+
+  [stream]                          # streams only
+  checkpoint = "state/shoplifting"
+  trigger = "10 seconds"            # or "available now"
+  flush = false                     # true: work through what there is, then end the input
 
   [spark]                           # settings, as spark-submit --conf takes them
   spark.sql.shuffle.partitions = 64
@@ -70,27 +77,39 @@ def add_to(commands: Any) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    from cepheid.spark.batch import Found
+    from cepheid.spark.jobs import counted, job_session, read_rows
+    from cepheid.spark.streaming import FoundInStream
+
     job = read_job(arguments.job, arguments.changes)
-    pattern = load_pattern(job.pattern)
-    try:
-        from cepheid.spark.jobs import counted, job_session, read_rows
-    except ImportError as error:
-        raise InputError(f"run needs Spark: {error}.\n  Install it: pip install 'cepheid[spark]'.") from error
+    pattern = load_pattern(job.pattern, job.type_column)
     console = Console(stderr=True, highlight=False)
     with job_session(f"cepheid {Path(arguments.job).name}", job.spark) as session:
         source = job.source
-        rows = read_rows(session, source.format, source.path, source.table, source.schema, source.where, source.options)
+        rows = read_rows(
+            session,
+            source.format,
+            source.path,
+            source.table,
+            source.schema,
+            source.where,
+            source.options,
+            source.is_stream,
+        )
+        found = pattern.match(rows, **job.match)
         if arguments.explain:
-            Console(highlight=False).print(pattern.match(rows, **job.match).explain())
+            Console(highlight=False).print(found.explain(), markup=False)
             return 0
+        if isinstance(found, FoundInStream):
+            return run_stream(console, job, found)
         for name, sink in job.sinks.items():
             events = counted(rows, f"events of {name}")
-            found = pattern.match(events.rows, **job.match)
-            _write(console, name, sink, events, found)
+            matched = pattern.match(events.rows, **job.match)
+            assert isinstance(matched, Found)
+            _write(console, name, sink, events, matched)
         if job.timeline is not None:
             path, n = job.timeline
-            drawn = pattern.match(rows, **job.match).timeline(n).save(path)
-            console.print(f"timeline: {drawn}", soft_wrap=True)
+            console.print(f"timeline: {found.timeline(n).save(path)}", soft_wrap=True)
     return 0
 
 

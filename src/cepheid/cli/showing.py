@@ -51,10 +51,12 @@ def add_to(commands: Any) -> None:
     check.add_argument("--partition-by", metavar="COLUMN", nargs="+", default=[], help="the key of the events")
     check.add_argument("--order-by", metavar="COLUMN", nargs="+", default=[], help="the time, then what breaks ties")
     check.set_defaults(run=_check)
+    for command in (explain, diagram, check):
+        command.add_argument("--type-column", metavar="COLUMN", help="for SASE text: the column of the events' types")
 
 
 def _explain(arguments: argparse.Namespace) -> int:
-    explanation = load_pattern(arguments.pattern).explain()
+    explanation = load_pattern(arguments.pattern, arguments.type_column).explain()
     if arguments.html:
         print(explanation._repr_html_())
     else:
@@ -69,8 +71,8 @@ def _diagram(arguments: argparse.Namespace) -> int:
             f"--output {arguments.output} has no ending that says its format.\n"
             f"  Use one of {', '.join(_FORMATS)}, or give --format."
         )
-    form = arguments.format or _FORMATS.get(ending, "text")
-    drawn = load_pattern(arguments.pattern).diagram(form, of=arguments.of)
+    form: Any = arguments.format or _FORMATS.get(ending, "text")
+    drawn = load_pattern(arguments.pattern, arguments.type_column).diagram(form, of=arguments.of)
     if arguments.output is None:
         sys.stdout.write(str(drawn))
         return 0
@@ -86,8 +88,9 @@ def _check(arguments: argparse.Namespace) -> int:
     from cepheid.explain import explain
 
     schema = _schema(arguments.data)
-    pattern = load_pattern(arguments.pattern)
-    keys = [column_named(schema.names, name, "--partition-by") for name in arguments.partition_by]
+    pattern = load_pattern(arguments.pattern, arguments.type_column)
+    given = arguments.partition_by or pattern.tree.partition_by
+    keys = [column_named(schema.names, name, "--partition-by") for name in given]
     order = [column_named(schema.names, name, "--order-by") for name in arguments.order_by]
     if order:
         check_units(pattern.tree, time_unit(schema.field(order[0]).type, order[0]), order[0])

@@ -5,24 +5,49 @@ In: settings, places and formats as texts. Out: DataFrames, counts. The commands
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from threading import Event, Thread
+from typing import Any
 
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
 
+from cepheid.errors import InputError
 from cepheid.spark.session import context_of
+
+__all__ = [
+    "Counted",
+    "Figures",
+    "StreamingQuery",
+    "counted",
+    "figures",
+    "job_session",
+    "read_rows",
+    "watched",
+    "write_rows",
+]
 
 _QUIET = {"spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
 
 
 @contextmanager
 def job_session(name: str, settings: Mapping[str, str]) -> Iterator[SparkSession]:
-    """A session for one job: that of `spark-submit` or of `spark.master`, or else a Spark in this process."""
+    """A session for one job: that of `spark-submit` or of `spark.master`, or else a Spark in this process. One that
+    runs in this process already is used, and left running."""
+    running = SparkSession.getActiveSession()
+    if running is not None:  # somebody else's, who will stop it
+        for key, value in settings.items():
+            if running.conf.isModifiable(key):
+                running.conf.set(key, value)
+        yield running
+        return
     chosen = dict(settings)
     is_given = {"spark.master", "spark.remote"} & set(chosen) or "SPARK_REMOTE" in os.environ
     if not is_given and "PYSPARK_GATEWAY_PORT" not in os.environ:  # spark-submit sets this
@@ -47,13 +72,80 @@ def read_rows(
     schema: str | None,
     where: str | None,
     options: Mapping[str, str],
+    is_stream: bool = False,
 ) -> DataFrame:
-    """The rows of a path or a table."""
+    """The rows of a path or a table, as a stream if asked for."""
+    if is_stream:
+        return _stream(session, format, path, table, schema, where, options)
     reader = session.read.options(**options)
     if schema is not None:
         reader = reader.schema(schema)
     rows = reader.table(table) if table is not None else reader.format(format or "parquet").load(list(path))
     return rows if where is None else rows.where(where)
+
+
+def _stream(
+    session: SparkSession,
+    format: str | None,
+    path: Sequence[str],
+    table: str | None,
+    schema: str | None,
+    where: str | None,
+    options: Mapping[str, str],
+) -> DataFrame:
+    reader = session.readStream.options(**options)
+    if schema is not None:
+        reader = reader.schema(schema)
+    if table is not None:
+        rows = reader.table(table)
+    elif len(path) > 1:
+        raise InputError(f"a stream reads one path, not {len(path)}.\n  Put the files below one directory.")
+    else:
+        rows = reader.format(format or "parquet").load(path[0] if path else None)
+    return rows if where is None else rows.where(where)
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """One micro-batch in figures."""
+
+    batch: int
+    events: int
+    seconds: float
+    late: int
+    rejected: int
+    matches: int
+    timeouts: int
+    runs: int
+    pending: int
+    lag: float | None
+    """How many seconds the watermark is behind the clock."""
+
+
+def figures(query: StreamingQuery) -> list[Figures]:
+    """The latest micro-batches of a query, in order."""
+    told = [json.loads(progress.json) for progress in query.recentProgress]
+    return [_figures(progress) for progress in told if "cepheid" in progress.get("observedMetrics", {})]
+
+
+def _figures(progress: dict[str, Any]) -> Figures:
+    counts = {name: int(value or 0) for name, value in progress["observedMetrics"]["cepheid"].items()}
+    watermark = progress.get("eventTime", {}).get("watermark")
+    lag = None
+    if watermark is not None and not watermark.startswith("1970"):  # Spark's watermark before the first event
+        lag = (datetime.now(UTC) - datetime.fromisoformat(watermark)).total_seconds()
+    return Figures(
+        progress["batchId"],
+        counts["events"],
+        progress.get("durationMs", {}).get("triggerExecution", 0) / 1000,
+        counts["late"],
+        counts["rejected"],
+        counts["matches"],
+        counts["timeouts"],
+        counts["runs"],
+        counts["pending"],
+        lag,
+    )
 
 
 @dataclass(frozen=True, slots=True)
