@@ -118,7 +118,58 @@ def kernel(case: Case) -> Answer:
     return _answer(outcome, events)
 
 
-ENGINES: dict[str, Engine] = {"reference": reference, "definition": by_definition, "kernel": kernel}
+def operator(case: Case) -> Answer:
+    """The stateful operator of streams, run by Spark's tester: the events come in disorder, in micro-batches."""
+    from conformance.streams import BEGIN_MS, arrival, in_time
+    from spark.operator_stream import OperatorStream
+
+    tree = in_time(checked_tree(case))
+    if not case.events:
+        return Answer()
+    come = arrival(case)
+    try:
+        stream = OperatorStream(
+            tree,
+            come.schema,
+            [come.partition_by],
+            come.order_by,
+            case.timeouts is not None,
+            forgetful=len(case.id) % 2 == 0,
+        )
+    except NotCompiled as reason:
+        raise Unsupported(str(reason)) from reason
+    for rows, watermark in come.batches:
+        stream.batch(pa.Table.from_pylist(rows, schema=come.schema), watermark + BEGIN_MS)
+    if come.is_ended:
+        stream.end()
+    return stream_answer(stream.found)
+
+
+ENGINES: dict[str, Engine] = {
+    "reference": reference,
+    "definition": by_definition,
+    "kernel": kernel,
+    "operator": operator,
+}
+
+
+def stream_answer(found: dict[str, list[dict[str, Any]]]) -> Answer:
+    """What came out of a stream, with times as the corpora count them."""
+    from conformance.streams import BEGIN
+
+    def taken(row: dict[str, Any]) -> Taken:
+        own = {name: value for name, value in row.items() if isinstance(value, dict | list)}
+        return assignment({n: [e["id"] for e in ([v] if isinstance(v, dict) else v)] for n, v in own.items()})
+
+    def moment(row: dict[str, Any]) -> float:
+        return (row["at"].replace(tzinfo=None) - BEGIN).total_seconds() * 1000
+
+    return Answer(
+        [taken(row) for row in found["matches"]],
+        [(taken(row), round(moment(row))) for row in found["timeouts"]],
+        [row["id"] for row in found["late"]],
+        [round(moment(row)) for row in found["matches"]],
+    )
 
 
 def _answer(outcome: Any, events: list[dict[str, Any]]) -> Answer:

@@ -196,7 +196,8 @@ def test_rows_without_a_time(spark: SparkSession) -> None:
 
 
 def test_keys_of_all_plain_types(spark: SparkSession) -> None:
-    keys = "1.5F, -0.0D, 1Y, 2S, 3, 4L, DATE'2025-01-01', TIMESTAMP'2025-01-01 00:00:00', true, X'00ff', 1.25, 'k', CAST(NULL AS INT)"
+    keys = "1.5F, -0.0D, 1Y, 2S, 3, 4L, DATE'2025-01-01', TIMESTAMP'2025-01-01 00:00:00', true, X'00ff', 1.25, 'k'"
+    keys += ", CAST(NULL AS INT)"
     names = [f"k{number}" for number in range(13)]
     stream = spark.sql(f"SELECT stack(2, 1, {keys}, 2, {keys.replace('-0.0D', '0.0D')}) AS (t, {', '.join(names)})")
     pair = Pattern.begin("a").next("b")

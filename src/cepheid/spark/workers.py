@@ -18,6 +18,7 @@ from cepheid.engine.arrange import Arranged, arrange
 from cepheid.engine.assemble import Assignments, Shape, assemble
 from cepheid.engine.columns import columns_of
 from cepheid.engine.matcher import match_partitions
+from cepheid.engine.negation_after import Gaps, Sift
 from cepheid.engine.tables import Tables
 from cepheid.errors import InputError, LimitError
 
@@ -93,10 +94,12 @@ class Work:
         table = assemble(events, found[self.timeouts], self.shape)
         yield from table.combine_chunks().to_batches(max_chunksize=10_000)
 
-    def whole_partitions(self, events: Arranged) -> Iterator[pa.RecordBatch]:
-        """The result for partitions of which all events are here."""
+    def whole_partitions(self, events: Arranged, gaps: Gaps | None = None) -> Iterator[pa.RecordBatch]:
+        """The result for partitions of which all events are here; `gaps`: nots that are looked at behind the engine."""
         columns = columns_of(events.time, self.bits(events), self.values(events), self.tables)
-        yield from self.result(events, match_partitions(self.tables, columns, events.bounds, where=events.where))
+        sift = None if gaps is None else Sift(gaps, self.tables, columns)
+        found = match_partitions(self.tables, columns, events.bounds, where=events.where, sift=sift)
+        yield from self.result(events, found)
 
     def refuse_nulls(self, table: pa.Table) -> None:
         """Events without a place in the order: how many there are, and some of them."""
@@ -120,6 +123,7 @@ class MatchPacked(Work):
     """Matches all buckets of a Spark partition at once: one call of the engine, whatever the number of keys."""
 
     max_bucket_bytes: int
+    gaps: Gaps | None = None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         cells, size = [], 0
@@ -133,7 +137,8 @@ class MatchPacked(Work):
             return
         table = pa.concat_tables(cells).combine_chunks()
         self.refuse_nulls(table)
-        yield from self.whole_partitions(arrange(table, self.partition_by, self.order_by, by_all_columns=True))
+        events = arrange(table, self.partition_by, self.order_by, by_all_columns=True)
+        yield from self.whole_partitions(events, self.gaps)
 
     def too_large(self, cells: list[pa.Table]) -> LimitError:
         rows = pa.concat_tables([cell.select(list(self.partition_by)) for cell in cells])
