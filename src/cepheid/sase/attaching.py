@@ -12,6 +12,8 @@ import re
 from dataclasses import dataclass
 from typing import NoReturn
 
+from cepheid.conditions import parse
+from cepheid.conditions.expression import Operation, Operator
 from cepheid.sase.conjuncts import Conjunct, split
 from cepheid.sase.query import Component, IndexKind, Query, Where
 from cepheid.sase.references import Names, Reference
@@ -117,7 +119,9 @@ class _Attaching:
             return
         negated, read = self._components[position].name, self._components[later.position].name
         earlier = ", ".join(c.name for c in self._components[:position] if not c.negated)
-        same = len({reference.read.parts[1:] for reference in references}) == 1
+        meaning = parse(self._where.sql.text[conjunct.place.start : conjunct.place.end])
+        is_equality = isinstance(meaning, Operation) and meaning.operator is Operator.EQUAL
+        same = is_equality and len({reference.read.parts[1:] for reference in references}) == 1
         attribute = ".".join(later.read.parts[1:])
         raise self._names.error(
             later.read.place,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 from cepheid.conditions import bind, parse
 from cepheid.errors import ConditionError, MalformedPatternError
@@ -142,6 +143,10 @@ class _Reading:
         place = text.original(Range(error.marked.start, error.marked.end))
         remedy = f"{error.remedy[0].upper()}{error.remedy[1:]}"
         remedy = remedy if remedy.endswith((".", "?")) else f"{remedy}."
+        # A misspelt WITHIN is read as a part of the conditions before it.
+        near = get_close_matches(self.query.source.of(place).upper(), ("WITHIN", "STRATEGY", "AND"), n=1, cutoff=0.7)
+        if near and near[0] != self.query.source.of(place).upper():
+            remedy = f"Did you mean {near[0]}? {remedy}"
         return self.query.source.condition_error(place, error.marked.problem, remedy)
 
     # ── elements ─────────────────────────────────────────────────────────────────────────────────────────────────
