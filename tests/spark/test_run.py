@@ -92,5 +92,13 @@ def test_a_stream(spark: SparkSession, place: Path, capsys: pytest.CaptureFixtur
     assert code == 0, said
     assert f"{SHOP.readings.num_rows:,} events" in said
     assert tags(spark, place / "out") <= SHOP.stolen
+    assert main(["state", f"{place}/state"]) == 0
+    facts = capsys.readouterr().out
+    assert "partition_by      tag\n" in facts and "!counter[reader = 'COUNTER']" in facts
+    assert "last micro-batch  none" not in facts and "input             open" in facts
     assert main(["run", "job.toml", *stream, "--set", "stream.flush=true"]) == 0
     assert tags(spark, place / "out") == SHOP.stolen
+    assert main(["state", f"{place}/state"]) == 0
+    assert "ended by a flush" in capsys.readouterr().out
+    assert main(["state", f"{place}/in"]) == 2
+    assert "no checkpoint" in capsys.readouterr().err

@@ -25,6 +25,7 @@ examples:
   cepheid diagram pattern.json -o pattern.svg
   cepheid check readings.parquet pattern.json --partition-by tag --order-by ts
   cepheid run job.toml --set sinks.matches.path=out/today
+  cepheid state state/shoplifting
 """
 
 

@@ -1,6 +1,6 @@
-"""`cepheid run JOB.toml`: read rows, match a pattern, write what is found.
+"""`cepheid run JOB.toml`: read rows, match a pattern, write what is found; `cepheid state`: what a stream has kept.
 
-In: a job. Out: files or tables, a progress bar while it runs, counts at the end.
+In: a job, or a checkpoint. Out: files or tables, a progress bar while it runs, counts at the end; or facts as text.
 """
 
 from __future__ import annotations
@@ -74,6 +74,13 @@ def add_to(commands: Any) -> None:
     )
     run.add_argument("--explain", action="store_true", help="say how the job would run, and do not run it")
     run.set_defaults(run=_run)
+    state = commands.add_parser(
+        "state",
+        help="say whose state a stream's checkpoint holds, and how far the stream has come",
+        epilog="example: cepheid state state/shoplifting",
+    )
+    state.add_argument("checkpoint", metavar="CHECKPOINT", help="the directory, on any file system that Spark reads")
+    state.set_defaults(run=_state)
 
 
 def _run(arguments: argparse.Namespace) -> int:
@@ -110,6 +117,18 @@ def _run(arguments: argparse.Namespace) -> int:
         if job.timeline is not None:
             path, n = job.timeline
             console.print(f"timeline: {found.timeline(n).save(path)}", soft_wrap=True)
+    return 0
+
+
+def _state(arguments: argparse.Namespace) -> int:
+    from cepheid.spark.checkpoints import checkpoint_facts
+    from cepheid.spark.jobs import job_session
+
+    with job_session("cepheid state", {}) as session:
+        facts = checkpoint_facts(session, arguments.checkpoint)
+    width = max(len(what) for what, _ in facts)
+    for what, how in facts:
+        print(f"{what:<{width}}  {how}")
     return 0
 
 
