@@ -6,9 +6,11 @@ Called by the fluent builder (early, for syntax) and by `binding`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
+from typing import TypeVar
 
-from sqlglot import ParseError, Token, TokenError, TokenType
+from sqlglot import ParseError, Token, TokenError, TokenType, exp
 
 from cepheid.conditions.carets import Span, condition_error
 from cepheid.conditions.dialect import parse_tokens, tokenize
@@ -16,10 +18,17 @@ from cepheid.conditions.expression import Expression
 from cepheid.conditions.reader import Reader
 from cepheid.errors import ConditionError
 
+_Read = TypeVar("_Read")
+
 
 @lru_cache(maxsize=4096)
 def parse(text: str) -> Expression:
     """The expression that a condition's text says."""
+    return read(text, lambda node: Reader(text).read(node))
+
+
+def read(text: str, reader: Callable[[exp.Expr], _Read]) -> _Read:
+    """What a reader makes of a text's syntax tree; where there is none, or it is nested too deeply, that is said."""
     if not isinstance(text, str):
         raise ConditionError("condition", f"{text!r} is not text", 'a condition is SQL text, such as "amount > 100"')
     try:
@@ -32,7 +41,7 @@ def parse(text: str) -> Expression:
     try:
         node = parse_tokens(tokens, text)
         assert node is not None
-        return Reader(text).read(node)
+        return reader(node)
     except ParseError as error:
         raise _syntax_error(text, tokens, error) from None
     except RecursionError:

@@ -6,8 +6,8 @@ order), with a partition number and an integer time for each row. Nothing here k
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,26 +15,64 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cepheid.engine.sorting import grouped_by_time
 from cepheid.errors import InputError
 from cepheid.syntax.tree import SpanUnit
 
 Integers = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
 class Arranged:
-    """Rows sorted by partition, then by the order columns."""
+    """Rows sorted by partition, then by the order columns.
 
-    table: pa.Table
-    partition_by: tuple[str, ...]
-    order_by: tuple[str, ...]
-    partition: Integers
-    """Ascending from 0, one number per partition."""
-    time: Integers
-    """Microseconds for timestamps and dates, the number itself for numbers; the row's number where nothing orders
-    them."""
-    unit: SpanUnit | None
-    """What `time` counts; None where the rows have no order column."""
+    The rows themselves stay where they were: columns that only matches show are read for the rows of matches alone.
+    """
+
+    def __init__(
+        self,
+        source: pa.Table,
+        partition_by: tuple[str, ...],
+        order_by: tuple[str, ...],
+        partition: Integers,
+        time: Integers,
+        unit: SpanUnit | None,
+        order: Integers | None = None,
+        ordinals: Integers | None = None,
+    ) -> None:
+        self._source = source
+        self.partition_by = partition_by
+        self.order_by = order_by
+        self.partition = partition
+        """Ascending from 0, one number per partition."""
+        self.time = time
+        """Microseconds for timestamps and dates, the number itself for numbers; the row's number where nothing orders
+        them."""
+        self.unit = unit
+        """What `time` counts; None where the rows have no order column."""
+        self._order = order
+        """Which row of the source each row is; None where they are sorted as they are."""
+        self._ordinals = ordinals
+
+    @cached_property
+    def table(self) -> pa.Table:
+        """All rows, sorted."""
+        return self._source if self._order is None else self._source.take(pa.array(self._order))
+
+    @property
+    def column_names(self) -> list[str]:
+        return list(self._source.column_names)
+
+    def type_of(self, name: str) -> pa.DataType:
+        return self._source.schema.field(name).type
+
+    def column(self, name: str) -> pa.ChunkedArray:
+        """One column of all rows, sorted."""
+        return self._source[name] if self._order is None else self._source[name].take(pa.array(self._order))
+
+    def taken(self, names: Iterable[str], rows: Integers) -> pa.Table:
+        """Some columns of some rows."""
+        places = rows if self._order is None else self._order[rows]
+        return self._source.select(list(names)).take(pa.array(places))
 
     @property
     def bounds(self) -> Integers:
@@ -44,36 +82,55 @@ class Arranged:
         changes = np.flatnonzero(np.diff(self.partition)) + 1
         return np.concatenate(([0], changes, [len(self.partition)])).astype(np.int64)
 
+    @cached_property
+    def ordinals(self) -> Integers:
+        """Each row's number among those that neither the partition nor the order columns tell apart."""
+        if self._ordinals is not None:
+            return self._ordinals
+        places = np.arange(len(self.time))
+        if not self.order_by:
+            return places
+        begins = np.ones(len(places), bool)
+        begins[1:] = _differ(self.partition) | _differ(self.time)
+        if len(self.order_by) > 1 and not begins.all():
+            tied = np.flatnonzero(~begins)
+            before, after = (self.taken(self.order_by[1:], rows) for rows in (tied - 1, tied))
+            for name in self.order_by[1:]:
+                begins[tied] |= pc.not_equal(before[name], after[name]).to_numpy(zero_copy_only=False)
+        return places - np.maximum.accumulate(np.where(begins, places, 0))
+
     def where(self, partition: int, row: int) -> str:
         """How an error calls a partition and an event of it."""
-        row = min(row, self.table.num_rows - 1)
-        named = [f"{name} = {self.table[name][row].as_py()!r}" for name in (*self.partition_by, *self.order_by[:1])]
-        return "the event at " + ", ".join(named) if named else f"row {row}"
+        names = (*self.partition_by, *self.order_by[:1])
+        if not names or not len(self.time):
+            return f"row {row}"
+        [values] = self.taken(names, np.array([min(row, len(self.time) - 1)])).to_pylist()
+        return "the event at " + ", ".join(f"{name} = {values[name]!r}" for name in names)
 
 
-def arrange(table: pa.Table, partition_by: tuple[str, ...], order_by: tuple[str, ...]) -> Arranged:
-    """Sort a table for matching. Rows that the order columns do not tell apart keep the order they came in."""
+def arrange(
+    table: pa.Table, partition_by: tuple[str, ...], order_by: tuple[str, ...], by_all_columns: bool = False
+) -> Arranged:
+    """Sort a table for matching.
+
+    Rows that the order columns do not tell apart keep the order they came in, or, if that order is by chance, go by
+    all other columns (rule 12).
+    """
     partition_by = tuple(column_named(table.column_names, name, "partition_by") for name in partition_by)
     order_by = tuple(column_named(table.column_names, name, "order_by") for name in order_by)
     for name in order_by:
         _refuse_nulls(table, name)
-    if not partition_by and len(order_by) == 1:
-        time, unit = _times(table, order_by)
-        if not np.any(time[1:] < time[:-1]):  # sorted already
-            return Arranged(table, (), order_by, np.zeros(len(time), np.int64), time, unit)
-    codes = _partition_codes(table, partition_by)
-    keys: dict[str, Any] = {"partition": pa.array(codes)}
-    keys |= {f"order{number}": table[name] for number, name in enumerate(order_by)}
-    try:
-        order = pc.sort_indices(pa.table(keys), sort_keys=[(name, "ascending") for name in keys])
-    except pa.ArrowException as error:
-        raise InputError(f"order_by={list(order_by)}: rows cannot be sorted by these columns: {error}") from error
-    ordered = table.take(order)
-    time, unit = _times(ordered, order_by)
-    numbers = codes[order.to_numpy()]
-    if len(numbers):
-        numbers = np.concatenate(([0], np.cumsum(np.diff(numbers) != 0))).astype(np.int64)
-    return Arranged(ordered, partition_by, order_by, numbers, time, unit)
+    time, unit = times_of(table, order_by)
+    breakers = list(order_by[1:])
+    if by_all_columns:
+        breakers += [name for name in table.column_names if name not in (*partition_by, *order_by)]
+    if not partition_by and not breakers and not np.any(time[1:] < time[:-1]):  # sorted already
+        return Arranged(table, (), order_by, np.zeros(len(time), np.int64), time, unit)
+    codes, count = _partition_codes(table, partition_by)
+    order, bounds = grouped_by_time(codes, count, time)
+    partition = np.repeat(np.arange(count), np.diff(bounds))
+    order = _ties_broken(table, order, partition, time[order], breakers, order_by)
+    return Arranged(table, partition_by, order_by, partition, time[order], unit, order)
 
 
 def column_named(columns: Sequence[str], name: str, argument: str) -> str:
@@ -87,6 +144,48 @@ def column_named(columns: Sequence[str], name: str, argument: str) -> str:
     raise InputError(f"{argument}={name!r} {problem}.\n  The columns are: {', '.join(columns)}.")
 
 
+def _differ(numbers: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    result: npt.NDArray[np.bool_] = numbers[1:] != numbers[:-1]
+    return result
+
+
+def _ties_broken(
+    table: pa.Table,
+    order: Integers,
+    partition: Integers,
+    time: Integers,
+    breakers: list[str],
+    order_by: tuple[str, ...],
+) -> Integers:
+    """Sort those rows further that have their partition and time in common with a neighbour."""
+    if not breakers or len(order) < 2:
+        return order
+    begins = np.concatenate(([True], _differ(partition) | _differ(time)))
+    tied = ~begins
+    tied[:-1] |= ~begins[1:]
+    places = np.flatnonzero(tied)
+    if not len(places):
+        return order
+    rows = order[places]
+    keys: dict[str, Any] = {"group": pa.array(np.cumsum(begins)[places])}
+    values = table.select(breakers).take(pa.array(rows))
+    keys |= {f"key{number}": _sortable(values[name], name in order_by) for number, name in enumerate(breakers)}
+    try:
+        by_values = pc.sort_indices(pa.table(keys), sort_keys=[(name, "ascending") for name in keys]).to_numpy()
+    except pa.ArrowException as error:
+        raise InputError(f"order_by={list(order_by)}: rows cannot be sorted by these columns: {error}") from error
+    order = order.copy()
+    order[places] = rows[by_values]
+    return order
+
+
+def _sortable(values: pa.ChunkedArray, must_be: bool) -> pa.ChunkedArray | pa.Array:
+    """The values, or their texts where Arrow cannot sort them."""
+    if must_be or not (pa.types.is_nested(values.type) or pa.types.is_null(values.type)):
+        return values
+    return pa.array([repr(value) for value in values.to_pylist()])
+
+
 def _refuse_nulls(table: pa.Table, name: str) -> None:
     nulls = table[name].null_count
     if nulls:
@@ -97,23 +196,33 @@ def _refuse_nulls(table: pa.Table, name: str) -> None:
         )
 
 
-def _partition_codes(table: pa.Table, partition_by: tuple[str, ...]) -> Integers:
-    """A number per row, equal for equal keys; NULL is a key like any other."""
-    codes = np.zeros(table.num_rows, np.int64)
+def _partition_codes(table: pa.Table, partition_by: tuple[str, ...]) -> tuple[Integers, int]:
+    """A number per row from 0 on, equal for equal keys, and how many there are; NULL is a key like any other."""
+    codes, count = np.zeros(table.num_rows, np.int64), min(1, table.num_rows)
     for name in partition_by:
         column = table[name].combine_chunks()
-        try:
-            encoded = pc.dictionary_encode(column, null_encoding="encode")
-        except pa.ArrowException as error:
-            raise InputError(
-                f"partition_by={name!r} has type {column.type}, which cannot be a key.\n"
-                "  Partition by plain columns: numbers, strings, dates, timestamps, booleans or binary."
-            ) from error
-        if isinstance(encoded, pa.ChunkedArray):
-            encoded = encoded.combine_chunks()
-        size = max(1, len(encoded.dictionary))
-        _, codes = np.unique(codes * size + encoded.indices.to_numpy(zero_copy_only=False), return_inverse=True)
-    return codes.astype(np.int64)
+        if pa.types.is_floating(column.type):  # 0.0 and -0.0 are one key
+            column = pc.add(column, pa.scalar(0.0, column.type))
+        own, size = _encoded(column, name)
+        if count <= 1:
+            codes, count = own, size
+        else:
+            codes, count = _encoded(pa.array(codes * size + own), name)
+    return codes, count
+
+
+def _encoded(column: pa.Array, name: str) -> tuple[Integers, int]:
+    try:
+        encoded = pc.dictionary_encode(column, null_encoding="encode")
+    except pa.ArrowException as error:
+        raise InputError(
+            f"partition_by={name!r} has type {column.type}, which cannot be a key.\n"
+            "  Partition by plain columns: numbers, strings, dates, timestamps, booleans or binary."
+        ) from error
+    if isinstance(encoded, pa.ChunkedArray):
+        encoded = encoded.combine_chunks()
+    codes: Integers = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    return codes, len(encoded.dictionary)
 
 
 def time_unit(kind: pa.DataType, name: str) -> SpanUnit:
@@ -128,7 +237,8 @@ def time_unit(kind: pa.DataType, name: str) -> SpanUnit:
     )
 
 
-def _times(table: pa.Table, order_by: tuple[str, ...]) -> tuple[Integers, SpanUnit | None]:
+def times_of(table: pa.Table, order_by: tuple[str, ...]) -> tuple[Integers, SpanUnit | None]:
+    """The time of each row, and what it counts."""
     if not order_by:
         return np.arange(table.num_rows, dtype=np.int64), None
     name, column = order_by[0], table[order_by[0]]

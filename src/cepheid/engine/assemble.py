@@ -1,27 +1,22 @@
-"""Matches as a table: from which rows each variable took to structs and lists.
+"""Matches as a table: from which rows each variable took to structs and lists, to one row an event, or to measures.
 
-In: the arranged events and, per match, its rows and their variables as flat arrays. Out: an Arrow table with the
-partition columns, `match_id`, `start_time`, `end_time` (timeouts: `at`) and one column per variable, a struct for a
-variable that takes one event and a list of structs for one that may take more.
+In: the arranged events and, per match, its rows and their variables as flat arrays; the `Shape` of the result. Out: an
+Arrow table.
 """
 
 from __future__ import annotations
 
-import hashlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from cepheid.engine.arrange import Arranged, Integers
+from cepheid.engine.identity import match_ids
+from cepheid.engine.summaries import Summary, summarize
 from cepheid.errors import InputError
 from cepheid.syntax.tree import SpanUnit
-
-Words = npt.NDArray[np.uint64]
-
-OWN_COLUMNS = ("match_id", "start_time", "end_time", "at")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,114 +30,141 @@ class Assignments:
     """One per match: the moment of its decision."""
 
 
-def assemble(
-    events: Arranged, found: Assignments, variables: tuple[str, ...], looping: frozenset[str], with_moment: bool
-) -> pa.Table:
-    """The table of the matches, in their order; `with_moment` adds the column `at`."""
-    _refuse_clashes(events.partition_by, variables)
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What the result looks like.
+
+    One row a match: the partition columns, `match_id`, `start_time`, `end_time`, then `at` where the moment of decision
+    is wanted, then one column per variable with the `columns` of its events: a struct for a variable that takes one
+    event, a list of structs for one that may take more; none if `columns` is None. Every row: the partition columns,
+    `match_id`, `variable`, `sequence` (from 1 on), then `at`, then the `columns`. Summaries come last.
+    """
+
+    variables: tuple[str, ...]
+    looping: frozenset[str]
+    columns: tuple[str, ...] | None
+    with_moment: bool = False
+    every_row: bool = False
+    summaries: tuple[Summary, ...] = ()
+
+    @property
+    def own_columns(self) -> tuple[str, ...]:
+        own = ("match_id", "variable", "sequence") if self.every_row else ("match_id", "start_time", "end_time")
+        return (*own, "at") if self.with_moment else own
+
+    def check_names(self, partition_by: tuple[str, ...], measures: Iterable[str] = ()) -> None:
+        """Refuse two columns of one name."""
+        named = [(name, "partition column") for name in partition_by]
+        if not self.every_row and self.columns is not None:
+            named += [(name, "variable") for name in self.variables]
+        elif self.columns is not None:
+            named += [(name, "column") for name in self.columns if name not in partition_by]
+        named += [(name, "measure") for name in measures]
+        taken_by_itself = tuple(dict.fromkeys((*self.own_columns, "at")))
+        taken = {name.lower(): "column of the result's own" for name in taken_by_itself}
+        for name, role in named:
+            if name.lower() in taken:
+                raise InputError(
+                    f"{name!r} would name two columns of the result: a {role} and a {taken[name.lower()]}.\n"
+                    f"  Rename one of them; {', '.join(taken_by_itself)} are the result's own."
+                )
+            taken[name.lower()] = role
+
+
+def assemble(events: Arranged, found: Assignments, shape: Shape) -> pa.Table:
+    """The table of the matches, in their order."""
     count = len(found.at)
-    starts = np.searchsorted(found.match, np.arange(count + 1))
+    starts = np.searchsorted(found.match, np.arange(count + 1)).astype(np.int64)
+    names = match_ids(events, found.match, found.variable, found.row, starts)
+    moments = _moments(found.at, events) if shape.with_moment and events.order_by else None
+    table = _every_row(events, found, shape, names, moments, starts) if shape.every_row else None
+    if table is None:
+        table = _one_row(events, found, shape, names, moments, starts)
+    for summary in shape.summaries:
+        mine = found.variable == summary.variable
+        source = events.taken(() if summary.argument is None else (summary.argument,), found.row[mine])
+        values = summarize(summary, source, found.match[mine], count)
+        table = table.append_column(summary.name, values.take(pa.array(found.match)) if shape.every_row else values)
+    return table
+
+
+def _one_row(
+    events: Arranged,
+    found: Assignments,
+    shape: Shape,
+    names: pa.Array,
+    moments: pa.Array | None,
+    starts: Integers,
+) -> pa.Table:
     first, last = found.row[starts[:-1]], found.row[starts[1:] - 1]
     columns: dict[str, pa.Array | pa.ChunkedArray] = {}
-    for name in events.partition_by:
-        columns[name] = events.table[name].take(pa.array(first))
-    columns["match_id"] = _match_ids(events, found, starts)
+    for name, column in _columns_of(events.taken(events.partition_by, first)):
+        columns[name] = column
+    columns["match_id"] = names
     if events.order_by:
-        time = events.table[events.order_by[0]]
-        columns["start_time"] = time.take(pa.array(first))
-        columns["end_time"] = time.take(pa.array(last))
-        if with_moment:
-            columns["at"] = _moments(found.at, time.type, events.unit)
-    structs = events.table.to_struct_array().combine_chunks()
-    for number, name in enumerate(variables):
+        time = events.order_by[0]
+        columns["start_time"] = events.taken((time,), first)[time]
+        columns["end_time"] = events.taken((time,), last)[time]
+    if moments is not None:
+        columns["at"] = moments
+    for number, name in enumerate(shape.variables if shape.columns is not None else ()):
         mine = found.variable == number
-        if name in looping:
-            columns[name] = _lists(structs, found.match[mine], found.row[mine], count)
+        match, row = found.match[mine], found.row[mine]
+        if name in shape.looping:
+            columns[name] = _lists(events, shape, match, row, len(names))
         else:
-            columns[name] = _singles(structs, found.match[mine], found.row[mine], count)
+            columns[name] = _singles(events, shape, match, row, len(names))
     return pa.table(columns)
 
 
-def _refuse_clashes(partition_by: tuple[str, ...], variables: tuple[str, ...]) -> None:
-    taken = {name.lower() for name in OWN_COLUMNS}
-    for name in (*partition_by, *variables):
-        if name.lower() in taken:
-            raise InputError(
-                f"{name!r} would name two columns of the result.\n"
-                f"  Rename the variable or the partition column; {', '.join(OWN_COLUMNS)} are the result's own."
-            )
-        taken.add(name.lower())
+def _every_row(
+    events: Arranged,
+    found: Assignments,
+    shape: Shape,
+    names: pa.Array,
+    moments: pa.Array | None,
+    starts: Integers,
+) -> pa.Table:
+    own = dict(_columns_of(events.taken(events.partition_by, found.row)))
+    own["match_id"] = names.take(pa.array(found.match))
+    own["variable"] = pa.array(shape.variables, pa.string()).take(pa.array(found.variable))
+    own["sequence"] = pa.array(np.arange(len(found.match)) - starts[:-1][found.match] + 1, pa.int32())
+    if moments is not None:
+        own["at"] = moments.take(pa.array(found.match))
+    further = [name for name in shape.columns or () if name not in events.partition_by]
+    return pa.table({**own, **dict(_columns_of(events.taken(further, found.row)))})
 
 
-def _moments(at: Integers, kind: pa.DataType, unit: SpanUnit | None) -> pa.Array:
-    if unit is SpanUnit.MICROSECOND:
+def _columns_of(table: pa.Table) -> list[tuple[str, pa.ChunkedArray]]:
+    return list(zip(table.column_names, table.columns, strict=True))
+
+
+def _moments(at: Integers, events: Arranged) -> pa.Array:
+    kind = events.type_of(events.order_by[0])
+    if events.unit is SpanUnit.MICROSECOND:
         zone = kind.tz if pa.types.is_timestamp(kind) else None
         return pa.array(at, pa.int64()).cast(pa.timestamp("us", zone))
     return pa.array(at, pa.int64())
 
 
-def _singles(structs: pa.StructArray, match: Integers, row: Integers, count: int) -> pa.Array:
+def _structs(events: Arranged, shape: Shape, row: Integers) -> pa.StructArray:
+    """The wanted columns of some rows."""
+    taken = events.taken(shape.columns or (), row)
+    arrays = [column.combine_chunks() for column in taken.columns]
+    return pa.StructArray.from_arrays(arrays, fields=list(taken.schema))
+
+
+def _singles(events: Arranged, shape: Shape, match: Integers, row: Integers, count: int) -> pa.Array:
     """One struct per match, NULL where the variable took nothing."""
-    rows = np.full(count, -1, np.int64)
-    rows[match] = row
-    return structs.take(pa.array(rows, mask=rows < 0))
+    structs = _structs(events, shape, row)
+    if len(match) == count:  # every match has one, in their order
+        return structs
+    places = np.full(count, -1, np.int64)
+    places[match] = np.arange(len(match))
+    return structs.take(pa.array(places, mask=places < 0))
 
 
-def _lists(structs: pa.StructArray, match: Integers, row: Integers, count: int) -> pa.Array:
+def _lists(events: Arranged, shape: Shape, match: Integers, row: Integers, count: int) -> pa.Array:
     """One list of structs per match, empty where the variable took nothing."""
     offsets = np.searchsorted(match, np.arange(count + 1)).astype(np.int32)
-    return pa.ListArray.from_arrays(pa.array(offsets), structs.take(pa.array(row)))
-
-
-def _match_ids(events: Arranged, found: Assignments, starts: npt.NDArray[np.intp]) -> pa.Array:
-    """A hash of the key and, per event, variable, time, tie columns and ordinal: the same for every run over the same
-    events."""
-    if not len(found.at):
-        return pa.array([], pa.string())
-    place = (np.arange(len(found.match)) - starts[:-1][found.match]).astype(np.uint64)
-    event = _row_words(events)[found.row]
-    halves = []
-    for seed in (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)):
-        words = _mix(_mix(event ^ seed) + _mix(found.variable.astype(np.uint64) + seed) + place * seed)
-        halves.append(np.add.reduceat(words, starts[:-1]))
-    return pa.array([f"{high:016x}{low:016x}" for high, low in zip(*(half.tolist() for half in halves), strict=True)])
-
-
-def _row_words(events: Arranged) -> Words:
-    """A word per row that tells it from every other: its key, its order values, and its ordinal among equal ones."""
-    words = np.zeros(len(events.time), np.uint64)
-    same = np.ones(max(0, len(words) - 1), bool)
-    for name in (*events.partition_by, *events.order_by):
-        values = _words_of(events.table[name].combine_chunks())
-        words = _mix(words + values)
-        same &= values[1:] == values[:-1]
-    begins = np.concatenate(([True], ~same))[: len(words)]
-    positions = np.arange(len(words))
-    ordinal = positions - np.maximum.accumulate(np.where(begins, positions, 0)) if len(words) else positions
-    return _mix(words + ordinal.astype(np.uint64))
-
-
-def _words_of(column: pa.Array) -> Words:
-    """A word per value: equal for equal values, and the same in every process."""
-    kind = column.type
-    if pa.types.is_timestamp(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind):
-        if pa.types.is_timestamp(kind):
-            column = column.cast(pa.timestamp("us", kind.tz))
-        plain = pc.fill_null(column.cast(pa.int64(), safe=False), 0).to_numpy(zero_copy_only=False)
-        unknown = column.is_null().to_numpy(zero_copy_only=False)
-        return _mix(plain.astype(np.uint64) + unknown.astype(np.uint64) * np.uint64(0xD6E8FEB86659FD93))
-    encoded = pc.dictionary_encode(column, null_encoding="encode")
-    digests = [
-        hashlib.blake2b(repr(value).encode(), digest_size=8).digest() for value in encoded.dictionary.to_pylist()
-    ]
-    codes = encoded.indices.to_numpy(zero_copy_only=False)
-    words: Words = np.frombuffer(b"".join(digests), np.uint64)[codes]
-    return words
-
-
-def _mix(words: Words) -> Words:
-    """The finalizer of SplitMix64: every bit of the input moves every bit of the output."""
-    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    mixed: Words = words ^ (words >> np.uint64(31))
-    return mixed
+    return pa.ListArray.from_arrays(pa.array(offsets), _structs(events, shape, row))

@@ -61,7 +61,7 @@ def columns_of(
     count = len(time)
     params = tables.arrays.params
     if texts is None:
-        texts = _texts_in(values, tables, pa.array([], pa.string()))
+        texts = texts_in(values, tables, pa.array([], pa.string()))
     encoded, known = _values(values, tables.columns, count, texts)
     nots = int(params[l.P_NOT_BEFORE])
     return Columns(
@@ -122,10 +122,11 @@ def _values(
 
 def text_codes(events: Arranged, tables: Tables, known: pa.Array) -> pa.Array:
     """All texts that occur, behind those known before; a text's code is its place here."""
-    return _texts_in([evaluate_or_fall_back(e, events.table) for e in tables.columns], tables, known)
+    return texts_in([evaluate_or_fall_back(e, events.table) for e in tables.columns], tables, known)
 
 
-def _texts_in(values: Sequence[pa.Array | pa.ChunkedArray], tables: Tables, known: pa.Array) -> pa.Array:
+def texts_in(values: Sequence[pa.Array | pa.ChunkedArray], tables: Tables, known: pa.Array) -> pa.Array:
+    """All texts among the values, behind those known before."""
     found = [known]
     for array, expression in zip(values, tables.columns, strict=True):
         if expression.type.kind is Kind.STRING:

@@ -23,7 +23,7 @@ logger = logging.getLogger("cepheid.engine")
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
-COMPILED = ("buffer", "compiling", "deciding", "kernel", "layout", "lists", "machine", "timers")
+COMPILED = ("buffer", "compiling", "deciding", "kernel", "layout", "lists", "machine", "sorting", "timers")
 """The modules that compiled code is made of."""
 
 

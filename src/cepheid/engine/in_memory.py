@@ -20,7 +20,7 @@ from cepheid.automaton.construction import build
 from cepheid.automaton.model import Automaton
 from cepheid.conditions import Schema, bind
 from cepheid.engine.arrange import Arranged, arrange
-from cepheid.engine.assemble import Assignments, assemble
+from cepheid.engine.assemble import Assignments, Shape, assemble
 from cepheid.engine.columns import columns
 from cepheid.engine.matcher import match_partitions
 from cepheid.engine.negation_after import NegationPlan, Sift, gaps_of, without_nots
@@ -85,7 +85,9 @@ def match_rows(
             decided = _run_and_sift(automaton, events, options)
         else:
             decided = _run(automaton, events, replace(options, timeouts=timeouts))[timeouts]
-        return assemble(events, decided, automaton.variables, automaton.looping, with_moment=timeouts)
+        shape = Shape(automaton.variables, automaton.looping, tuple(table.column_names), with_moment=timeouts)
+        shape.check_names(events.partition_by)
+        return assemble(events, decided, shape)
 
     return Found(found(timeouts=False), lambda: found(timeouts=True))
 

@@ -10,7 +10,7 @@ caller can keep the rows themselves.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
 import numpy as np
@@ -23,7 +23,7 @@ from cepheid.engine import buffer, kernel, not_before
 from cepheid.engine import layout as l
 from cepheid.engine.arrange import Arranged, Integers
 from cepheid.engine.assemble import Assignments
-from cepheid.engine.columns import Columns, columns, columns_of, joined, nothing_held, selected, text_codes
+from cepheid.engine.columns import Columns, columns, columns_of, joined, nothing_held, selected, text_codes, texts_in
 from cepheid.engine.compiling import announce_compilation
 from cepheid.engine.pool import WITH_EVENTS, WITH_RUNS, Pool, grown, new_pool, with_slots
 from cepheid.engine.problems import problem
@@ -78,7 +78,7 @@ class Matcher:
         self.tables = tables
         self.pool = new_pool(tables, slots=0)
         self.held = nothing_held(tables)
-        self.texts: tuple[str, ...] = ()
+        self.texts: pa.Array = pa.array([], pa.string())
         """The texts that the registers of live runs know by their codes."""
         self.next_ordinal = np.zeros(0, np.int64)
 
@@ -88,9 +88,16 @@ class Matcher:
 
     def columns_of(self, events: Arranged) -> Columns:
         """The columns of further events, with texts coded as the live runs know them."""
-        texts = text_codes(events, self.tables, pa.array(self.texts, pa.string()))
-        self.texts = tuple(texts.to_pylist())
-        return columns(events, self.tables, texts)
+        self.texts = text_codes(events, self.tables, self.texts)
+        return columns(events, self.tables, self.texts)
+
+    def computed_columns(
+        self, time: Integers, bits: npt.NDArray[np.uint64], values: Iterable[pa.Array | pa.ChunkedArray]
+    ) -> Columns:
+        """The columns of further events whose tests and values were computed elsewhere."""
+        values = list(values)
+        self.texts = texts_in(values, self.tables, self.texts)
+        return columns_of(time, bits, values, self.tables, self.texts)
 
     def feed(
         self, new: Columns, bounds: Integers, slot_of: Integers, where: Callable[[int, int], str] = by_number
@@ -136,6 +143,84 @@ class Matcher:
         self._keep_texts()
         return kept
 
+    @property
+    def live_runs(self) -> int:
+        """Runs that wait; some may be over already and wait to be dropped."""
+        return int(self.pool.slots[:, l.K_LIVE].sum())
+
+    def deadline(self) -> int | None:
+        """The earliest moment at which time may decide something, None if there is none."""
+        slots = self.pool.slots
+        heaps = slots[(slots[:, l.K_LIVE] > 0) & (slots[:, l.K_TIMERS] != l.NONE), l.K_TIMERS]
+        due = self.pool.timers[heaps, l.T_DUE]
+        earliest = int(due.min(initial=l.NEVER))
+        return None if earliest == l.NEVER else earliest
+
+    def forget(self, moment: int) -> npt.NDArray[np.bool_]:
+        """Drop the runs whose time is over, where a partition has no others, and the slots of partitions that would be
+        the same if they began anew. Call it when time has moved to this moment. Returns which slots stay; they are
+        numbered anew in their order."""
+        self._clear(self._over(moment))
+        pool, params = self.pool, self.tables.arrays.params
+        stays: npt.NDArray[np.bool_] = pool.slots[:, l.K_LIVE] > 0
+        for place in range(l.K_BEFORE, l.K_BEFORE + 2 * int(params[l.P_NOT_BEFORE]), 2):  # rule 7, at the start
+            reaches = pool.slots[:, place] != l.NONE
+            if params[l.P_COUNT] == l.NEVER and params[l.P_WITHIN] != l.NEVER:
+                reaches &= pool.slots[:, place + 1] > moment - params[l.P_WITHIN]
+            stays |= reaches
+        if stays.all():
+            return stays
+        self._free_timers(pool.slots[~stays][:, [l.K_TIMERS, l.K_COUNT_TIMERS]].ravel())
+        self.next_ordinal = self.next_ordinal[stays]
+        self.pool = pool._replace(
+            lists=np.ascontiguousarray(pool.lists[stays]),
+            slots=np.ascontiguousarray(pool.slots[stays]),
+            buckets=np.full_like(pool.buckets, l.NONE),
+        )
+        if len(pool.owner) > 1:
+            new_number = np.cumsum(stays, dtype=np.int32) - 1
+            pool.owner[:] = np.where(pool.owner < len(stays), new_number[np.minimum(pool.owner, len(stays) - 1)], 0)
+        if params[l.P_INDEXED]:
+            kernel.index_runs(self.tables.arrays, self.pool)
+        return stays
+
+    def _over(self, moment: int) -> Integers:
+        """The slots all of whose runs have run out of their window, or are over."""
+        pool, within = self.pool, int(self.tables.arrays.params[l.P_WITHIN])
+        counts = pool.slots[:, l.K_LIVE]
+        runs = buffer.live_runs(pool.lists, pool.slots, pool.runs)
+        start = self.held.time[pool.nodes[pool.runs[runs, l.R_NODE], l.N_START]]
+        is_over = pool.runs[runs, l.R_OPEN] == 0
+        if within != l.NEVER:
+            is_over |= start <= moment - within
+        still = np.bincount(np.repeat(np.arange(len(counts)), counts), weights=~is_over, minlength=len(counts))
+        return np.flatnonzero((counts > 0) & (still == 0))
+
+    def _clear(self, slots: Integers) -> None:
+        """Drop all runs of some slots; timers see by the generation that their run is gone."""
+        if not len(slots):
+            return
+        pool = self.pool
+        runs = buffer.live_runs(pool.lists[slots], pool.slots[slots], pool.runs)
+        if len(pool.extra) > 1:
+            pool.extra[runs, l.X_GENERATION] += 1
+        pool.runs[runs, l.R_NEXT] = np.append(runs[1:], pool.counters[l.Q_FREE_RUN])
+        pool.counters[l.Q_FREE_RUN] = runs[0]
+        for column, value in ((l.L_HEAD, l.NONE), (l.L_LENGTH, 0), (l.L_SWEPT, 0)):
+            pool.lists[slots, column :: l.L_SIZE] = value
+        pool.slots[slots, l.K_FRESH] = l.NONE
+        pool.slots[slots, l.K_LIVE] = 0
+
+    def _free_timers(self, heaps: Integers) -> None:
+        """Let the places of all timers of some heaps be used again."""
+        timers, counters = self.pool.timers, self.pool.counters
+        found = heaps[heaps != l.NONE]
+        while len(found):
+            following = timers[found][:, [l.T_CHILD, l.T_SIBLING]].ravel()
+            timers[found, l.T_SIBLING] = np.append(found[1:], counters[l.Q_FREE_TIMER])
+            counters[l.Q_FREE_TIMER] = found[0]
+            found = following[following != l.NONE]
+
     def _keep_texts(self) -> None:
         """Forget the texts that no live run knows, nor a held event that is read again."""
         if not self.tables.text_registers:
@@ -143,14 +228,15 @@ class Matcher:
         pool = self.pool
         runs = buffer.live_runs(pool.lists, pool.slots, pool.runs)
         in_runs = np.ix_(runs, self.tables.text_registers)
-        codes = pool.registers[in_runs]
-        of_rows = not_before.text_columns(self.tables)
-        used, places = np.unique(
-            np.concatenate((codes.ravel(), self.held.values[:, of_rows].ravel())), return_inverse=True
-        )
-        pool.registers[in_runs] = places[: codes.size].reshape(codes.shape)
-        self.held.values[:, of_rows] = places[codes.size :].reshape(len(self.held.values), len(of_rows))
-        self.texts = tuple(self.texts[code] if code < len(self.texts) else "" for code in used)
+        in_rows = np.ix_(np.arange(len(self.held.values)), np.array(not_before.text_columns(self.tables), np.int64))
+        of_runs, of_rows = pool.registers[in_runs], self.held.values[in_rows]
+        codes = np.concatenate((of_runs.ravel(), of_rows.ravel()))
+        is_code = (codes >= 0) & (codes < len(self.texts))  # what is unknown may hold anything
+        used = np.unique(codes[is_code])
+        places = np.where(is_code, np.searchsorted(used, codes), 0)
+        pool.registers[in_runs] = places[: of_runs.size].reshape(of_runs.shape)
+        self.held.values[in_rows] = places[of_runs.size :].reshape(of_rows.shape)
+        self.texts = self.texts.take(pa.array(used))
 
     def _add_slots(self, count: int) -> None:
         if count > self.slots:

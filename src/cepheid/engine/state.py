@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from cepheid.automaton.fingerprint import fingerprint
 from cepheid.engine import kernel
@@ -48,7 +49,7 @@ def snapshot(matcher: Matcher) -> bytes:
         "format": FORMAT,
         "pattern": fingerprint(matcher.tables.automaton),
         "timeouts": bool(matcher.tables.arrays.params[l.P_TIMEOUTS]),
-        "texts": list(matcher.texts),
+        "texts": matcher.texts.to_pylist(),
         "arrays": [[name, array.dtype.str, list(array.shape)] for name, array in arrays.items()],
     }
     head = json.dumps(header).encode()
@@ -70,7 +71,7 @@ def restore(tables: Tables, saved: bytes) -> Matcher:
         kernel.index_runs(tables.arrays, pool)
     matcher.held = Columns(**{name: arrays[f"held.{name}"] for name in Columns._fields})
     matcher.next_ordinal = arrays["next_ordinal"]
-    matcher.texts = tuple(header["texts"])
+    matcher.texts = pa.array(header["texts"], pa.string())
     return matcher
 
 

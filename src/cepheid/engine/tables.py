@@ -93,6 +93,18 @@ def tabulate(automaton: Automaton, options: Options) -> Tables:
     return _Tabulation(automaton, options).tables()
 
 
+def dominance(automaton: Automaton, options: Options) -> int:
+    """Which runs may stand for others (`lists` says why this is right)."""
+    skip = automaton.skip.kind
+    if not options.dominance or options.timeouts:
+        return l.DOMINANCE_OFF
+    if skip not in (SkipKind.PAST_LAST_EVENT, SkipKind.TO_NEXT):
+        return l.DOMINANCE_OFF
+    if skip is SkipKind.PAST_LAST_EVENT and automaton.window is None and not automaton.not_before:
+        return l.DOMINANCE_OVERALL
+    return l.DOMINANCE_PER_START
+
+
 class _Tabulation:
     def __init__(self, automaton: Automaton, options: Options) -> None:
         self.automaton = automaton
@@ -173,7 +185,7 @@ class _Tabulation:
         params[l.P_AMBIGUOUS] = self.is_ambiguous()
         params[l.P_TIMEOUTS] = options.timeouts
         params[l.P_TIMED] = options.timeouts or bool(self.endings)
-        params[l.P_DOMINANCE] = self.dominance()
+        params[l.P_DOMINANCE] = dominance(automaton, options)
         params[l.P_NOT_BEFORE] = len(automaton.not_before)
         params[l.P_NOT_BEFORE_READS] = any(automaton.predicates[i].reads_variables for i in automaton.not_before)
         params[l.P_MAX_RUNS] = options.max_runs
@@ -183,18 +195,6 @@ class _Tabulation:
         branches = [len(position.continuations) for position in automaton.positions]
         params[l.P_BRANCH] = max(branches) * (1 + max(len(position.endings) for position in automaton.positions))
         return params
-
-    def dominance(self) -> int:
-        """Which runs may stand for others (see `dominance`)."""
-        automaton = self.automaton
-        skip = automaton.skip.kind
-        if not self.options.dominance or self.options.timeouts:
-            return l.DOMINANCE_OFF
-        if skip not in (SkipKind.PAST_LAST_EVENT, SkipKind.TO_NEXT):
-            return l.DOMINANCE_OFF
-        if skip is SkipKind.PAST_LAST_EVENT and automaton.window is None and not automaton.not_before:
-            return l.DOMINANCE_OVERALL
-        return l.DOMINANCE_PER_START
 
     def is_ambiguous(self) -> bool:
         """Whether one partial match can be reached in several ways, so that equal ones must be brought together."""

@@ -2,40 +2,72 @@
 
 In: a checked tree, a DataFrame, the columns to partition and order by. Out: `Found`, whose DataFrames are lazy.
 
-The plan: Spark computes a mask with one bit per condition and drops rows that no condition wants, where the pattern
-allows it; each Arrow batch is packed into one binary cell per bucket of keys; Spark moves the cells; each bucket is
-sorted and matched in one call of the engine.
+The plan: Spark drops the rows that no condition wants, where the pattern allows it, and computes a mask with one bit
+per condition. Then, packed: Arrow batches become one binary cell per bucket of keys, Spark moves the cells, and each
+bucket is sorted and matched in one call of the engine. Or, sorted: Spark moves and sorts the rows themselves, and the
+engine carries its state from one Arrow batch to the next.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
-from inspect import signature
 
-import pyarrow as pa
-from pyspark import SparkContext
-from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
-from pyspark.sql.types import ArrayType, DataType, StringType, StructField, StructType
+from pyspark.sql.types import ArrayType, AtomicType, DoubleType, FloatType, StructType
 
 from cepheid.automaton.construction import build
-from cepheid.automaton.model import Automaton
+from cepheid.automaton.dropping import why_all_rows_travel
 from cepheid.conditions import Schema, bind
-from cepheid.conditions.expression import TRUE
-from cepheid.engine.arrange import column_named, time_unit
+from cepheid.conditions.printing import quoted
 from cepheid.engine.in_memory import check_units
 from cepheid.engine.matcher import warm_up
 from cepheid.engine.negation_after import NegationPlan, gaps_of, without_nots
 from cepheid.engine.programs import NotCompiled
 from cepheid.engine.tables import Options, Tables, tabulate
 from cepheid.errors import InputError
-from cepheid.spark.masks import mask, to_column
-from cepheid.spark.workers import BUCKET, MASK, PAYLOAD, MatchPacked, pack, value_name
-from cepheid.syntax.tree import Contiguity, EventCount, NotLink, PatternTree
+from cepheid.explain import Execution, Explanation, Timeline, explain, rows_that_travel
+from cepheid.spark.buckets import bucket_count, estimated_bytes, parallelism, spread_ids
+from cepheid.spark.frames import arrow_schema, order_columns, partition_columns, refuse_names_by_case, unit_of
+from cepheid.spark.masks import mask, to_column, wanted
+from cepheid.spark.output import Asked, Output
+from cepheid.spark.session import has_local_workers, use_this_python
+from cepheid.spark.shipping import shipped
+from cepheid.spark.sorted_rows import MatchSorted
+from cepheid.spark.timelines import timeline_of
+from cepheid.spark.workers import BUCKET, PAYLOAD, MatchPacked, mask_name, pack, value_name
+from cepheid.syntax.tree import PatternTree
 
-__all__ = ["BatchPlan", "DataFrame", "Found"]
+__all__ = ["Asked", "BatchPlan", "DataFrame", "Found", "Movement"]
+
+_TIE = "__tie"
+"""A hash of the columns that cannot be sorted by, to break ties with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Movement:
+    """How rows get to the workers."""
+
+    buckets: int | None = None
+    shuffle: str = "packed"
+    nulls: str = "error"
+    max_bucket_bytes: int = 1 << 30
+
+    def __post_init__(self) -> None:
+        if self.shuffle not in ("packed", "spark"):
+            raise InputError(
+                f'shuffle={self.shuffle!r} is neither "packed" nor "spark".\n'
+                '  "packed" is faster; "spark" is for buckets that are larger than a worker\'s memory.'
+            )
+        if self.nulls not in ("error", "drop"):
+            raise InputError(
+                f'nulls={self.nulls!r} is neither "error" nor "drop".\n'
+                "  It says what happens to rows without a value in an order column."
+            )
+        for name, given in (("buckets", self.buckets), ("max_bucket_bytes", self.max_bucket_bytes)):
+            if given is not None and given < 1:
+                raise InputError(f"{name}={given} is not a positive number.\n  Leave it out, or give 1 or more.")
 
 
 class Found:
@@ -46,17 +78,26 @@ class Found:
 
     @cached_property
     def matches(self) -> DataFrame:
-        """One row per match."""
+        """One row per match, or one per event of a match."""
         return self._plan.result(timeouts=False)
 
     @cached_property
     def timeouts(self) -> DataFrame:
-        """One row per partial match that ran out of time, with the moment `at` which it did."""
+        """The same for partial matches that ran out of time, with the moment `at` which they did."""
         return self._plan.result(timeouts=True)
 
-    def explain(self) -> str:
-        """The automaton and how Spark runs it."""
-        return self._plan.explain()
+    def explain(self) -> Explanation:
+        """What the pattern means and how Spark runs it on this DataFrame."""
+        plan = self._plan
+        return explain(plan.tree, Schema.from_arrow(arrow_schema(plan.rows.schema)), plan.execution(), plan.options)
+
+    def timeline(self, n: int = 10) -> Timeline:
+        """Matches and events of up to `n` partitions on a time axis; runs the plan and collects what is drawn."""
+        plan = self._plan
+        drawn = BatchPlan(
+            plan.tree, plan.rows, plan.partition_by, plan.order_by, Asked(), plan.movement, plan.options
+        ).result(timeouts=False)
+        return timeline_of(drawn, plan.rows, plan.tree, plan.partition_by, plan.order_by, n)
 
 
 class BatchPlan:
@@ -68,28 +109,31 @@ class BatchPlan:
         rows: DataFrame,
         partition_by: tuple[str, ...],
         order_by: tuple[str, ...],
-        buckets: int | None,
+        asked: Asked,
+        movement: Movement,
         options: Options,
         negation: NegationPlan = "pushed",
     ) -> None:
-        if not order_by:
-            raise InputError(
-                "order_by is missing: the rows of a DataFrame have no order of their own.\n"
-                '  Name the time of the events first, then columns that break ties: order_by=["ts", "id"].'
-            )
+        refuse_names_by_case(rows.schema)
+        self.tree = tree
         self.rows = rows
-        self.arrow = arrow_schema(rows.schema)
-        self.partition_by = tuple(column_named(self.arrow.names, name, "partition_by") for name in partition_by)
-        self.order_by = tuple(column_named(self.arrow.names, name, "order_by") for name in order_by)
-        check_units(tree, time_unit(self.arrow.field(self.order_by[0]).type, self.order_by[0]), self.order_by[0])
-        self.automaton = build(tree, bind(tree, Schema.from_arrow(self.arrow)))
+        arrow = arrow_schema(rows.schema)
+        self.partition_by = partition_columns(rows.schema, partition_by)
+        self.order_by = order_columns(rows.schema, arrow, order_by)
+        check_units(tree, unit_of(arrow, self.order_by), self.order_by[0])
+        self.automaton = build(tree, bind(tree, Schema.from_arrow(arrow)))
+        self.output = Output(asked, tree, rows, self.automaton, self.partition_by, self.order_by)
+        self.movement = movement
         self.options = options
-        self.buckets = buckets or self._default_buckets()
-        self.drops_rows = may_drop_rows(self.automaton)
+        self.all_rows_travel = why_all_rows_travel(self.automaton)
+        """Why no row may be dropped early; None if they may."""
+        if negation == "after" and movement.shuffle == "spark":
+            raise InputError('negation="after" goes with shuffle="packed" only.\n  Leave one of the two out.')
         self.gaps = gaps_of(self.automaton) if negation == "after" else None
+        """The nots that are looked at behind the engine, if they are."""
         self.tables()  # refuse now what the engine cannot run
-        context = self._context()
-        if context is not None and str(context.master).startswith("local"):
+        if has_local_workers(rows):
+            use_this_python(rows)
             warm_up()  # the workers are on this machine and find the compiled kernel there
 
     def tables(self, timeouts: bool = False) -> Tables:
@@ -104,97 +148,114 @@ class BatchPlan:
                 "  Compute that part as a column first, or run the pattern on rows in memory with match_events."
             ) from reason
 
+    @cached_property
+    def buckets(self) -> int:
+        """How many buckets the keys are spread over."""
+        if not self.partition_by:
+            return 1
+        return self.movement.buckets or bucket_count(self.estimated_bytes, parallelism(self.rows))
+
+    @cached_property
+    def estimated_bytes(self) -> int | None:
+        """The size of the input as Spark estimates it."""
+        return estimated_bytes(self.rows)
+
     def result(self, timeouts: bool) -> DataFrame:
         """The lazy DataFrame of matches, or of timeouts."""
         tables = self.tables(timeouts)
-        bucket = F.pmod(F.xxhash64(*self.partition_by), F.lit(self.buckets)) if self.partition_by else F.lit(0)
-        values = [to_column(expression).alias(value_name(index)) for index, expression in enumerate(tables.columns)]
-        prepared = self.rows.select("*", mask(self.automaton.predicates).alias(MASK), *values)
-        if self.drops_rows:
-            prepared = prepared.where(F.col(MASK) != 0)
-        packed = prepared.select("*", bucket.cast("int").alias(BUCKET)).mapInArrow(
-            pack, f"`{BUCKET}` int, `{PAYLOAD}` binary"
-        )
-        schema = self.result_schema(timeouts)
-        work = MatchPacked(
-            tables.for_workers(), self.partition_by, self.order_by, timeouts, None if timeouts else self.gaps
-        )
-        return self._moved(packed).mapInArrow(work, schema)
+        prepared = self._prepared(tables)
+        work = (tables.for_workers(), self.partition_by, self.order_by, self.output.shape(timeouts), timeouts)
+        schema = self.output.worker_schema(timeouts)
+        if self.movement.shuffle == "packed":
+            packed = MatchPacked(*work, self.movement.max_bucket_bytes, None if timeouts else self.gaps)
+            matched = self._packed(prepared).mapInArrow(shipped(packed), schema)
+        else:
+            matched = self._sorted(prepared).mapInArrow(shipped(MatchSorted(*work)), schema)
+        return matched.select(*self.output.result_columns(timeouts)) if self.output.measures else matched
 
-    def _moved(self, packed: DataFrame) -> DataFrame:
-        """Cells of one bucket in one place, buckets spread evenly."""
-        count = self.buckets if self.partition_by else 1
-        if hasattr(packed, "repartitionById"):
-            moved: DataFrame = packed.repartitionById(count, BUCKET)
-            return moved
-        return packed.repartition(count, BUCKET)
-
-    def result_schema(self, timeouts: bool) -> StructType:
-        """The columns of the result: keys, identity, times, one column per variable."""
-        by_name = {field.name: field for field in self.rows.schema.fields}
-        time = by_name[self.order_by[0]].dataType
-        fields = [StructField(name, by_name[name].dataType) for name in self.partition_by]
-        fields += [
-            StructField("match_id", StringType()),
-            StructField("start_time", time),
-            StructField("end_time", time),
+    def _prepared(self, tables: Tables) -> DataFrame:
+        """What travels: needed columns, bits of the conditions, the values that the engine and the measures read."""
+        predicates = self.automaton.predicates
+        rows = self.rows
+        unordered = F.lit(False)
+        for name in self.order_by:
+            unordered = unordered | F.col(quoted(name)).isNull()
+        if self.movement.nulls == "drop":
+            rows = rows.where(~unordered)
+        if self.all_rows_travel is None:
+            keep = wanted(predicates)
+            rows = rows.where(keep if self.movement.nulls == "drop" else keep | unordered)
+        masks = [
+            mask(predicates[index] for index in page).alias(mask_name(number))
+            for number, page in enumerate(tables.pages)
         ]
-        if timeouts:
-            fields.append(StructField("at", _moment_type(time, self.arrow.field(self.order_by[0]).type)))
-        event = StructType([StructField(field.name, field.dataType) for field in self.rows.schema.fields])
-        for name in self.automaton.variables:
-            fields.append(StructField(name, ArrayType(event) if name in self.automaton.looping else event))
-        return StructType(fields)
-
-    def explain(self) -> str:
-        dropped = "rows that no condition wants are dropped first" if self.drops_rows else "all rows travel"
-        place = (
-            f"{self.buckets} buckets of keys"
-            if self.partition_by
-            else "one bucket: without partition_by nothing is parallel"
+        values = [to_column(expression).alias(value_name(index)) for index, expression in enumerate(tables.columns)]
+        own = [F.col(quoted(name)) for name in self.output.travelling]
+        return rows.select(
+            *own, *masks, *values, *self.output.argument_columns(), *self._tie(), *self._bucket(unordered)
         )
-        return f"{self.automaton}\n\nSpark: {dropped}; {place}"
 
-    def _default_buckets(self) -> int:
-        """Four for each core, as far as Spark tells."""
-        context = self._context()
-        if context is not None:
-            return 4 * int(context.defaultParallelism)
-        return int(self.rows.sparkSession.conf.get("spark.sql.shuffle.partitions", "32") or 32)
+    def _tie(self) -> list[Column]:
+        by_name = self.rows.schema
+        nested = [n for n in self.output.travelling if isinstance(by_name[n].dataType, ArrayType | StructType)]
+        return [F.xxhash64(*(F.col(quoted(name)) for name in nested)).alias(_TIE)] if nested else []
 
-    def _context(self) -> SparkContext | None:
-        """Spark's context; Spark Connect has none."""
-        try:
-            return self.rows.sparkSession.sparkContext
-        except PySparkException:
-            return None
+    def _bucket(self, unordered: Column) -> list[Column]:
+        """The bucket of a row's key. Rows without an order value all go to the first, where they are counted."""
+        if self.movement.shuffle != "packed":
+            return []
+        number = F.lit(0)
+        if self.partition_by:
+            number = F.pmod(F.xxhash64(*map(self._key, self.partition_by)), F.lit(self.buckets)).cast("int")
+        if self.movement.nulls == "error":
+            number = F.when(unordered, F.lit(0)).otherwise(number)
+        return [number.alias(BUCKET)]
 
+    def _key(self, name: str) -> Column:
+        """A key as it is hashed: 0.0 and -0.0 are one key."""
+        column = F.col(quoted(name))
+        return column + F.lit(0.0) if isinstance(self.rows.schema[name].dataType, FloatType | DoubleType) else column
 
-def arrow_schema(schema: StructType) -> pa.Schema:
-    """A DataFrame's columns as Arrow has them; which zone times are shown in makes no difference."""
-    if "timezone" in signature(to_arrow_schema).parameters:
-        return to_arrow_schema(schema, timezone="UTC")
-    return to_arrow_schema(schema)
+    def _packed(self, prepared: DataFrame) -> DataFrame:
+        """Cells of one bucket in one place, buckets spread evenly."""
+        packed = prepared.mapInArrow(shipped(pack), f"`{BUCKET}` int, `{PAYLOAD}` binary")
+        if hasattr(packed, "repartitionById"):
+            moved: DataFrame = packed.repartitionById(self.buckets, BUCKET)
+            return moved
+        ids = F.array(*map(F.lit, spread_ids(self.buckets, self.buckets)))
+        spread = packed.select(F.element_at(ids, F.col(BUCKET) + 1).alias(BUCKET), PAYLOAD)
+        return spread.repartition(self.buckets, BUCKET)
 
+    def _sorted(self, prepared: DataFrame) -> DataFrame:
+        """Rows of one key in one place, sorted as the packed way sorts them."""
+        keys = [F.col(quoted(name)) for name in self.partition_by]
+        moved = prepared.repartition(self.buckets, *map(self._key, self.partition_by)) if keys else prepared.coalesce(1)
+        first = (*self.partition_by, *self.order_by)
+        kinds = {field.name: field.dataType for field in prepared.schema.fields}
+        rest = [name for name in prepared.columns if name not in first and isinstance(kinds[name], AtomicType)]
+        order = [F.col(quoted(name)) for name in self.order_by]
+        return moved.sortWithinPartitions(*keys, *order, *(F.col(quoted(name)).asc_nulls_last() for name in rest))
 
-def may_drop_rows(automaton: Automaton) -> bool:
-    """Whether events that satisfy no condition make no difference: nothing asks for neighbours or counts events."""
-    if isinstance(automaton.window, EventCount) or any(p.own_event == TRUE for p in automaton.predicates):
-        return False
-    for position in automaton.positions[1:]:
-        takes = [continuation.take for continuation in position.continuations] + list(position.rivals)
-        if any(take.contiguity is Contiguity.STRICT for take in takes):
-            return False
-        if any(continuation.not_next for continuation in position.continuations):
-            return False
-        if any(guard.link is NotLink.NOT_NEXT for ending in position.endings for guard in ending.nots):
-            return False
-    return True
-
-
-def _moment_type(time: DataType, arrow: pa.DataType) -> DataType:
-    if pa.types.is_timestamp(arrow):
-        return time
-    kind = pa.timestamp("us") if pa.types.is_date(arrow) else pa.int64()
-    moment: DataType = from_arrow_type(kind)
-    return moment
+    def execution(self) -> Execution:
+        """How the plan runs, for explanations."""
+        tables = self.tables()
+        moved = {
+            "packed": "packed: Arrow batches cut into a cell for each bucket, each bucket sorted by its worker",
+            "spark": "spark: rows are moved and sorted by Spark, which is slower and has no bound on a bucket",
+        }
+        masks = len(tables.pages)
+        buckets = f"{self.buckets} buckets of keys" if self.partition_by else "one, for all rows"
+        return Execution(
+            "Spark, batch",
+            columns=self.output.travelling,
+            computed=(
+                f"{masks} mask{'s' if masks > 1 else ''} of {len(self.automaton.predicates)} conditions",
+                *(str(expression) for expression in tables.columns),
+            ),
+            rows=rows_that_travel(self.all_rows_travel),
+            buckets=buckets if self.movement.buckets or not self.partition_by else f"{buckets}, by the input's size",
+            shuffle=moved[self.movement.shuffle],
+            warnings=()
+            if self.partition_by
+            else ("One bucket: without partition_by nothing is parallel. Name the columns that a match shares.",),
+        )

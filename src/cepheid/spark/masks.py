@@ -1,11 +1,11 @@
-"""What Spark computes of a pattern's conditions: one bit for each predicate, and columns for what the engine compares.
+"""What Spark computes of a pattern's conditions: a bit for each predicate, and columns for what the engine compares.
 
 In: bound predicates and expressions. Out: Spark Columns.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -14,7 +14,7 @@ from cepheid.conditions import Predicate
 from cepheid.conditions.expression import TRUE, Expression, Operation, Operator, SparkColumn, walk
 
 
-def mask(predicates: Sequence[Predicate]) -> Column:
+def mask(predicates: Iterable[Predicate]) -> Column:
     """A number whose bit i says that the own-event part of predicate i holds; unknown does not hold (rule 11)."""
     result = F.lit(0).cast("bigint")
     for index, predicate in enumerate(predicates):
@@ -22,7 +22,16 @@ def mask(predicates: Sequence[Predicate]) -> Column:
         if predicate.own_event == TRUE:
             result = result.bitwiseOR(bit)
         else:
-            result = result.bitwiseOR(F.when(to_column(predicate.own_event), bit).otherwise(F.lit(0).cast("bigint")))
+            nothing = F.lit(0).cast("bigint")
+            result = result.bitwiseOR(F.when(to_column(predicate.own_event), bit).otherwise(nothing))
+    return result
+
+
+def wanted(predicates: Iterable[Predicate]) -> Column:
+    """Whether the own-event part of any predicate holds."""
+    result = F.lit(False)
+    for predicate in predicates:
+        result = result | to_column(predicate.own_event)
     return result
 
 

@@ -1,25 +1,37 @@
-"""What runs in Spark's Python workers: packing rows by bucket, and matching the buckets.
+"""What runs in Spark's Python workers: packing rows by bucket, and matching buckets or sorted rows.
 
 In: Arrow batches. Out: Arrow batches. Everything here must travel to another process: plain functions and frozen data.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.engine.arrange import Arranged, arrange
-from cepheid.engine.assemble import assemble
+from cepheid.engine.assemble import Assignments, Shape, assemble
 from cepheid.engine.columns import columns_of
 from cepheid.engine.matcher import match_partitions
 from cepheid.engine.negation_after import Gaps, Sift
 from cepheid.engine.tables import Tables
+from cepheid.errors import InputError, LimitError
 
-BUCKET, PAYLOAD, MASK = "__bucket", "__payload", "__mask"
+BUCKET, PAYLOAD = "__bucket", "__payload"
+PACKED_ROWS = 1 << 17
+PACKED_BYTES = 64 << 20
+"""Rows and bytes that are packed together: many buckets would otherwise get a few rows in each cell."""
+_SHOWN = 5
+
+
+def mask_name(page: int) -> str:
+    """The column that holds a page of bits."""
+    return f"__mask_{page}"
 
 
 def value_name(index: int) -> str:
@@ -27,54 +39,122 @@ def value_name(index: int) -> str:
     return f"__value_{index}"
 
 
-def pack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Each batch as a few binary cells, one per bucket: Spark then moves cells, not rows."""
+def gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Batches, some together."""
+    waiting: list[pa.RecordBatch] = []
+    rows = size = 0
     for batch in batches:
-        buckets = batch.column(BUCKET).to_numpy()
-        rows = batch.drop_columns([BUCKET])
+        waiting.append(batch)
+        rows += batch.num_rows
+        size += batch.nbytes
+        if rows >= PACKED_ROWS or size >= PACKED_BYTES:
+            yield pa.Table.from_batches(waiting).combine_chunks()
+            waiting, rows, size = [], 0, 0
+    if rows:
+        yield pa.Table.from_batches(waiting).combine_chunks()
+
+
+def pack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Rows as a few binary cells, one per bucket: Spark then moves cells, not rows."""
+    for table in gathered(batches):
+        buckets = table[BUCKET].to_numpy()
         order = np.argsort(buckets, kind="stable")
         names, begins = np.unique(buckets[order], return_index=True)
-        sorted_rows = rows.take(pa.array(order))
+        sorted_rows = table.drop_columns([BUCKET]).take(pa.array(order)).combine_chunks()
         ends = [*begins[1:], len(order)]
         cells = [_written(sorted_rows.slice(b, e - b)) for b, e in zip(begins, ends, strict=True)]
         yield pa.RecordBatch.from_arrays([pa.array(names, pa.int32()), pa.array(cells, pa.binary())], [BUCKET, PAYLOAD])
 
 
-def _written(batch: pa.RecordBatch) -> bytes:
+def _written(rows: pa.Table) -> bytes:
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema) as writer:
-        writer.write_batch(batch)
+    with pa.ipc.new_stream(sink, rows.schema) as writer:
+        writer.write_table(rows)
     return bytes(sink.getvalue())
 
 
 @dataclass(frozen=True)
-class MatchPacked:
-    """Matches all buckets of a Spark partition at once: one call of the engine, whatever the number of keys."""
+class Work:
+    """What both ways of matching know: the pattern, the columns that order events, the form of the result."""
 
     tables: Tables
     partition_by: tuple[str, ...]
     order_by: tuple[str, ...]
+    shape: Shape
     timeouts: bool
+
+    def bits(self, events: Arranged) -> npt.NDArray[np.uint64]:
+        pages = [_integers(events.column(mask_name(page))) for page in range(len(self.tables.pages))]
+        return np.stack(pages, axis=1).view(np.uint64)
+
+    def values(self, events: Arranged) -> list[pa.ChunkedArray]:
+        return [events.column(value_name(index)) for index in range(len(self.tables.columns))]
+
+    def result(self, events: Arranged, found: tuple[Assignments, Assignments]) -> Iterator[pa.RecordBatch]:
+        table = assemble(events, found[self.timeouts], self.shape)
+        yield from table.combine_chunks().to_batches(max_chunksize=10_000)
+
+    def whole_partitions(self, events: Arranged, gaps: Gaps | None = None) -> Iterator[pa.RecordBatch]:
+        """The result for partitions of which all events are here; `gaps`: nots that are looked at behind the engine."""
+        columns = columns_of(events.time, self.bits(events), self.values(events), self.tables)
+        sift = None if gaps is None else Sift(gaps, self.tables, columns)
+        found = match_partitions(self.tables, columns, events.bounds, where=events.where, sift=sift)
+        yield from self.result(events, found)
+
+    def refuse_nulls(self, table: pa.Table) -> None:
+        """Events without a place in the order: how many there are, and some of them."""
+        missing = [table[name].is_null() for name in self.order_by]
+        any_missing = missing[0]
+        for one in missing[1:]:
+            any_missing = pc.or_(any_missing, one)
+        count = pc.sum(any_missing).as_py() or 0
+        if not count:
+            return
+        shown = table.filter(any_missing).select(list(dict.fromkeys((*self.partition_by, *self.order_by))))
+        examples = "\n".join(f"    {row}" for row in shown.slice(0, _SHOWN).to_pylist())
+        raise InputError(
+            f"{count} rows have no value in the order columns {', '.join(self.order_by)}, among them:\n{examples}\n"
+            '  An event without a time has no place in the sequence. Give those rows a value, or say nulls="drop".'
+        )
+
+
+@dataclass(frozen=True)
+class MatchPacked(Work):
+    """Matches all buckets of a Spark partition at once: one call of the engine, whatever the number of keys."""
+
+    max_bucket_bytes: int
     gaps: Gaps | None = None
-    """The nots that are looked at behind the engine, if they are."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        cells = [cell.as_buffer() for batch in batches for cell in batch.column(PAYLOAD)]
-        if cells:
-            yield from self.matched(pa.concat_tables([pa.ipc.open_stream(cell).read_all() for cell in cells]))
+        cells, size = [], 0
+        for batch in batches:
+            for cell in batch.column(PAYLOAD):
+                cells.append(pa.ipc.open_stream(cell.as_buffer()).read_all())
+                size += cells[-1].nbytes
+                if size > self.max_bucket_bytes:
+                    raise self.too_large(cells)
+        if not cells:
+            return
+        table = pa.concat_tables(cells).combine_chunks()
+        self.refuse_nulls(table)
+        events = arrange(table, self.partition_by, self.order_by, by_all_columns=True)
+        yield from self.whole_partitions(events, self.gaps)
 
-    def matched(self, table: pa.Table) -> Iterator[pa.RecordBatch]:
-        """The matches, or the timeouts, of whole partitions."""
-        events = arrange(table, self.partition_by, self.order_by)
-        bits = pc.fill_null(events.table[MASK], 0).combine_chunks().to_numpy().view(np.uint64)
-        values = [events.table[value_name(index)] for index in range(len(self.tables.columns))]
-        columns = columns_of(events.time, bits, values, self.tables)
-        sift = None if self.gaps is None else Sift(self.gaps, self.tables, columns)
-        found = match_partitions(self.tables, columns, events.bounds, where=events.where, sift=sift)
-        own = [name for name in events.table.column_names if name != MASK and not name.startswith("__value_")]
-        shown = Arranged(
-            events.table.select(own), self.partition_by, self.order_by, events.partition, events.time, events.unit
+    def too_large(self, cells: list[pa.Table]) -> LimitError:
+        rows = pa.concat_tables([cell.select(list(self.partition_by)) for cell in cells])
+        largest = ""
+        if self.partition_by:
+            keys = Counter(tuple(row.values()) for row in rows.to_pylist())
+            [(key, count)] = keys.most_common(1)
+            named = ", ".join(f"{name} = {value!r}" for name, value in zip(self.partition_by, key, strict=True))
+            largest = f" Its largest key so far is {named} with {count:,} of {rows.num_rows:,} rows."
+        return LimitError(
+            f"a bucket of keys holds more than max_bucket_bytes={self.max_bucket_bytes:,}.{largest}\n"
+            '  Give more buckets=, or, if one key is that large, shuffle="spark", which does not hold a bucket in '
+            "memory; or raise max_bucket_bytes= if the workers have the memory."
         )
-        automaton = self.tables.automaton
-        result = assemble(shown, found[self.timeouts], automaton.variables, automaton.looping, self.timeouts)
-        yield from result.combine_chunks().to_batches(max_chunksize=10_000)
+
+
+def _integers(column: pa.ChunkedArray) -> npt.NDArray[np.int64]:
+    result: npt.NDArray[np.int64] = pc.fill_null(column, 0).combine_chunks().to_numpy(zero_copy_only=False)
+    return result

@@ -1,0 +1,164 @@
+"""What comes out of a match on Spark: which columns travel, the form of the result, and its schema.
+
+In: what the caller asked for. Out: `Output`. Shared by the batch and the streaming plan.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_type
+from pyspark.sql.types import ArrayType, DataType, IntegerType, StringType, StructField, StructType
+
+from cepheid.automaton.model import Automaton
+from cepheid.conditions import Schema
+from cepheid.conditions.expression import Aggregate, AggregateFunction
+from cepheid.conditions.measures import Measure, bind_measures
+from cepheid.conditions.printing import quoted
+from cepheid.engine.assemble import Shape
+from cepheid.engine.summaries import Summary
+from cepheid.errors import InputError
+from cepheid.spark.frames import arrow_schema, shown_columns
+from cepheid.spark.masks import to_column
+from cepheid.syntax.tree import PatternTree
+
+_FUNCTIONS = {
+    AggregateFunction.COUNT: F.count,
+    AggregateFunction.SUM: F.sum,
+    AggregateFunction.AVG: F.avg,
+    AggregateFunction.MIN: F.min,
+    AggregateFunction.MAX: F.max,
+    AggregateFunction.FIRST: F.first,
+    AggregateFunction.LAST: F.last,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a caller asks of the result."""
+
+    measures: tuple[tuple[str, str], ...] = ()
+    columns: tuple[str, ...] | None = None
+    rows: str = "one"
+
+    def __post_init__(self) -> None:
+        if self.rows not in ("one", "all"):
+            raise InputError(
+                f'rows={self.rows!r} is neither "one" nor "all".\n'
+                '  "one": a row for each match; "all": a row for each event of a match.'
+            )
+
+
+class Output:
+    """The form of the result for one pattern and one DataFrame."""
+
+    def __init__(
+        self,
+        asked: Asked,
+        tree: PatternTree,
+        rows: DataFrame,
+        automaton: Automaton,
+        partition_by: tuple[str, ...],
+        order_by: tuple[str, ...],
+    ) -> None:
+        self._rows = rows
+        self._automaton = automaton
+        self._partition_by = partition_by
+        self._time = rows.schema[order_by[0]].dataType
+        self.measures = bind_measures(
+            dict(asked.measures), tree, Schema.from_arrow(arrow_schema(rows.schema)), partition_by
+        )
+        self.every_row = asked.rows == "all"
+        bare = bool(self.measures) and not self.every_row and asked.columns is None
+        self.columns = None if bare else shown_columns(rows.schema, asked.columns)
+        shown = self.columns or ()
+        self.travelling = tuple(dict.fromkeys((*partition_by, *order_by, *shown)))
+        """The columns of the events that the workers need beside bits and values."""
+        self._aggregates = tuple(dict.fromkeys(a for measure in self.measures for a in measure.aggregates))
+        self.arguments = tuple(dict.fromkeys(a.argument for a in self._aggregates if a.argument is not None))
+        self._types = self._types_of_aggregates()
+        self.shape(timeouts=False).check_names(partition_by, [measure.name for measure in self.measures])
+
+    def shape(self, timeouts: bool) -> Shape:
+        """The form that the workers give to it."""
+        return Shape(
+            self._automaton.variables,
+            self._automaton.looping,
+            self.columns,
+            with_moment=timeouts,
+            every_row=self.every_row,
+            summaries=tuple(self._summary(number) for number in range(len(self._aggregates))),
+        )
+
+    def argument_columns(self) -> list[Column]:
+        """What the measures read of each event, computed by Spark."""
+        return [to_column(argument).alias(_argument_name(i)) for i, argument in enumerate(self.arguments)]
+
+    def worker_schema(self, timeouts: bool) -> StructType:
+        """The columns that come from the workers."""
+        fields = self._own_fields(timeouts)
+        fields += [StructField(_aggregate_name(i), kind) for i, kind in enumerate(self._types)]
+        return StructType(fields)
+
+    def result_columns(self, timeouts: bool) -> list[Column]:
+        """The columns of the result, from those of the workers."""
+        own = [F.col(quoted(field.name)) for field in self._own_fields(timeouts)]
+        names = {aggregate: _aggregate_name(i) for i, aggregate in enumerate(self._aggregates)}
+        return own + [F.expr(measure.sql(names.__getitem__)).alias(measure.name) for measure in self.measures]
+
+    def _own_fields(self, timeouts: bool) -> list[StructField]:
+        by_name = {field.name: field for field in self._rows.schema.fields}
+        fields = [StructField(name, by_name[name].dataType) for name in self._partition_by]
+        fields.append(StructField("match_id", StringType()))
+        moment = [StructField("at", _moment_type(self._time))] if timeouts else []
+        event = [StructField(name, by_name[name].dataType) for name in self.columns or ()]
+        if self.every_row:
+            fields += [StructField("variable", StringType()), StructField("sequence", IntegerType()), *moment]
+            return fields + [field for field in event if field.name not in self._partition_by]
+        fields += [StructField("start_time", self._time), StructField("end_time", self._time), *moment]
+        if self.columns is not None:
+            for name in self._automaton.variables:
+                struct = StructType(event)
+                fields.append(StructField(name, ArrayType(struct) if name in self._automaton.looping else struct))
+        return fields
+
+    def _summary(self, number: int) -> Summary:
+        aggregate = self._aggregates[number]
+        argument = None if aggregate.argument is None else _argument_name(self.arguments.index(aggregate.argument))
+        arrow = arrow_schema(StructType([StructField("value", self._types[number])])).field(0).type
+        variable = self._automaton.variables.index(aggregate.variable)
+        name = _aggregate_name(number)
+        return Summary(name, aggregate.function, variable, argument, aggregate.offset, aggregate.type, arrow)
+
+    def _types_of_aggregates(self) -> list[DataType]:
+        """The types that Spark gives to the aggregates; only the analysis of a query, no job."""
+        if not self._aggregates:
+            return []
+        return [field.dataType for field in self._rows.select(*map(_in_spark, self._aggregates)).schema.fields]
+
+
+def _in_spark(aggregate: Aggregate) -> Column:
+    argument = F.lit(1) if aggregate.argument is None else to_column(aggregate.argument)
+    return _FUNCTIONS[aggregate.function](argument)
+
+
+def _argument_name(index: int) -> str:
+    return f"__argument_{index}"
+
+
+def _aggregate_name(index: int) -> str:
+    return f"__aggregate_{index}"
+
+
+def _moment_type(time: DataType) -> DataType:
+    arrow = arrow_schema(StructType([StructField("time", time)])).field(0).type
+    if pa.types.is_timestamp(arrow):
+        return time
+    kind: DataType = from_arrow_type(pa.timestamp("us") if pa.types.is_date(arrow) else pa.int64())
+    return kind
+
+
+__all__ = ["Asked", "Measure", "Output"]
