@@ -56,8 +56,8 @@ def report(results: Results) -> tuple[str, bool]:
         f"SEQ(E1, …, !(Ei), …, E{LENGTH}), five types at 20 % each, skip till any match, seed {results['seed']}. "
         f"Throughput: {results['timed_events']:,} events through the engine, in a Spark task, events per CPU second; "
         "every sequence is built, looked at and dropped, so that what becomes of results costs nothing in either "
-        "plan. Stacks: the paper's algorithms in plain Python, timed for some events on a full window. Intermediate results: counted "
-        f"exactly over {results['counted_events']:,} events, without building them.",
+        "plan. Stacks: the paper's algorithms in plain Python, timed for some events on a full window. Intermediate "
+        f"results: counted exactly over {results['counted_events']:,} events, without building them.",
         "",
         "## Figure 6: throughput",
         "",
