@@ -89,7 +89,7 @@ class FoundInStream:
     """
 
     def __init__(self, plan: StreamPlan) -> None:
-        self._plan = plan
+        self.plan = plan
 
     @cached_property
     def matches(self) -> DataFrame:
@@ -131,14 +131,14 @@ class FoundInStream:
         """
         sinks = {MATCHES: matches, TIMEOUTS: timeouts, LATE: late, REJECTED: rejected}
         given = {kind: sink for kind, sink in sinks.items() if sink is not None}
-        return start(self._plan, given, checkpoint, dict(trigger or {}), name, flush)
+        return start(self.plan, given, checkpoint, dict(trigger or {}), name, flush)
 
     def explain(self) -> str:
         """The automaton and how Spark runs it."""
-        return self._plan.explain()
+        return self.plan.explain()
 
     def _output(self, kind: str) -> DataFrame:
-        plan = self._plan
+        plan = self.plan
         if plan.session.conf.get(PROVIDER, "") != ROCKSDB:
             raise InputError(
                 f"Spark keeps the state of streams by {plan.session.conf.get(PROVIDER, 'its default')}, "
@@ -225,21 +225,24 @@ class StreamPlan:
             ids = F.explode(F.array(*[F.lit(number) for number in self.bucket_ids]))
             ends = self.session.readStream.schema("value string").text(control)
             packed = packed.unionByName(ends.select(ids.alias(BUCKET), F.lit(None).cast("binary").alias(PAYLOAD)))
-        arguments = tuple(column for column in self._argument_names())
-        work = StreamWork(
-            tables.for_workers(),
-            self.partition_by,
-            self.order_by,
-            self.output.shape(timeouts=True),
-            timeouts,
-            (*self.output.travelling, *arguments),
-            self.output.travelling,
-            self.identity(timeouts),
-        )
+        work = self.work(timeouts)
         operated = packed.groupBy(BUCKET).transformWithStateInPandas(
             StreamOperator(work), OUTPUT, "append", "EventTime"
         )
         return operated.observe("cepheid", *[F.sum(counted).alias(counted) for counted in COUNTED])
+
+    def work(self, timeouts: bool) -> StreamWork:
+        """What the workers must know."""
+        return StreamWork(
+            self.tables(timeouts).for_workers(),
+            self.partition_by,
+            self.order_by,
+            self.output.shape(timeouts=True),
+            timeouts,
+            (*self.output.travelling, *self._argument_names()),
+            self.output.travelling,
+            self.identity(timeouts),
+        )
 
     def unpacked(self, operated: DataFrame, kind: str) -> DataFrame:
         """The rows of one kind; the operator's output may be a stream or one micro-batch of it."""
@@ -316,7 +319,8 @@ class StreamPlan:
 
     def _argument_names(self) -> list[str]:
         """The columns that measures read."""
-        return [summary.argument for summary in self.output.shape(True).summaries if summary.argument is not None]
+        arguments = [summary.argument for summary in self.output.shape(True).summaries]
+        return list(dict.fromkeys(argument for argument in arguments if argument is not None))
 
     def _key_hashes(self) -> list[Column]:
         """128 bits of hash; a NULL is told from a missing part by where it stands, and 0.0 and -0.0 are one key."""
