@@ -68,6 +68,7 @@ from cepheid.syntax.tree import PatternTree, SpanUnit
 
 DEFAULT_WATERMARK = "10 seconds"
 WATERMARKED = "__event_time"
+ARRIVAL = ("arrival", "arrival_order")
 WATERMARK_METADATA = "spark.watermarkDelayMs"
 
 
@@ -79,6 +80,19 @@ class Timing:
     """How much later than the latest event an event may come; None: as the stream says itself, or 10 seconds."""
     max_ahead: str
     """How far ahead of the clock a time may lie."""
+    source: str = "event"
+    """Whether time is that of the events, or that of the micro-batch in which they arrive."""
+
+    @property
+    def is_arrival(self) -> bool:
+        return self.source == "arrival"
+
+    def __post_init__(self) -> None:
+        if self.source not in ("event", "arrival"):
+            raise InputError(
+                f'time={self.source!r} is neither "event" nor "arrival".\n'
+                '  "event": by the column that order_by names first; "arrival": by the micro-batch.'
+            )
 
 
 class FoundInStream:
@@ -164,13 +178,15 @@ class StreamPlan:
         name: str | None,
     ) -> None:
         refuse_names_by_case(rows.schema)
+        self.timing = timing
+        if timing.is_arrival:
+            rows, order_by = self._arriving(rows, order_by)
         self.rows = rows
         self.session = rows.sparkSession
         arrow = arrow_schema(rows.schema)
         self.partition_by = partition_columns(rows.schema, partition_by)
         self.order_by = order_columns(rows.schema, arrow, order_by)
         self.time = rows.schema[self.order_by[0]]
-        self.timing = timing
         self._check_time()
         check_units(tree, SpanUnit.MICROSECOND, self.order_by[0])
         self.tree = tree
@@ -213,7 +229,7 @@ class StreamPlan:
             self.order_by,
             {name: self.rows.schema[name].dataType.simpleString() for name in self.output.travelling},
             dict(self.asked.measures),
-            "event",
+            self.timing.source,
         )
 
     def operated(self, timeouts: bool, control: str | None = None) -> DataFrame:
@@ -242,6 +258,7 @@ class StreamPlan:
             (*self.output.travelling, *self._argument_names()),
             self.output.travelling,
             self.identity(timeouts),
+            self.timing.is_arrival,
         )
 
     def unpacked(self, operated: DataFrame, kind: str) -> DataFrame:
@@ -363,7 +380,25 @@ class StreamPlan:
             return F.expr(f"{quoted(field.name)} + INTERVAL '0' SECOND").alias(field.name)
         return column
 
+    def _arriving(self, rows: DataFrame, order_by: tuple[str, ...]) -> tuple[DataFrame, tuple[str, ...]]:
+        """The stream with the time of its micro-batch and the place in it as columns; both are the same on a replay."""
+        if order_by or self.timing.watermark is not None:
+            raise InputError(
+                'time="arrival" takes events in the order in which they come, so order_by and watermark have no '
+                "meaning.\n  Leave them out."
+            )
+        clash = next((name for name in rows.columns if name.lower() in ARRIVAL), None)
+        if clash is not None:
+            raise InputError(
+                f'time="arrival" adds the columns {" and ".join(ARRIVAL)}, and the events have {clash!r} already.\n'
+                "  Rename that column."
+            )
+        added = (F.current_timestamp(), F.monotonically_increasing_id())
+        return rows.select("*", *[column.alias(name) for column, name in zip(added, ARRIVAL, strict=True)]), ARRIVAL
+
     def _delay_ms(self) -> int:
+        if self.timing.is_arrival:
+            return 0
         span = to_span(self.timing.watermark or DEFAULT_WATERMARK, "watermark")
         return -(-int(span.length) // 1000)
 
