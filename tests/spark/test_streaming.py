@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import warnings
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -14,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from cepheid import InputError, Pattern, StateError
-from cepheid.spark.sinks import files
+from cepheid.spark import StateReader, files, table
 
 NOON = datetime(2025, 1, 1, 12)
 DDL = "key string, ts timestamp, id long, name string"
@@ -38,6 +39,7 @@ class Source:
         self.count += 1
         hidden = self.place / f".{self.count}.json"
         hidden.write_text("\n".join(lines))
+        os.utime(hidden, (1_700_000_000 + self.count, 1_700_000_000 + self.count))  # Spark reads the oldest first
         hidden.rename(self.place / f"{self.count:03}.json")
 
 
@@ -71,7 +73,7 @@ def test_outputs_restart_and_flush(spark: SparkSession, source: Source, tmp_path
         )
 
     source.put(("x", 1, 1, "a"), ("idle", 2, 2, "a"), ("x", None, 3, "a"), ("x", "9999-01-01T00:00:00", 4, "a"))
-    source.put(("x", 4, 5, "b"), ("z", 40, 6, "a"), ("x", "1960-01-01T00:00:00", 7, "b"))
+    source.put(("x", 4, 5, "b"), ("z", 40, 6, "a"), ("x", "1960-01-01T00:00:00", 7, "b"), ("w", 45, 11, "unwanted"))
     source.put(("x", 3, 8, "b"))
     query = start()
     query.awaitTermination()
@@ -81,6 +83,7 @@ def test_outputs_restart_and_flush(spark: SparkSession, source: Source, tmp_path
     assert [(row["id"], row["at"]) for row in spark.table("late").collect()] == [(8, None)]
     rejected = {row["id"]: row["reason"] for row in spark.table("rejected").collect()}
     assert rejected == {3: "no time", 4: "a time further ahead than max_ahead", 7: "a time before 1970"}
+    assert query.lastProgress.eventTime["watermark"] == "2025-01-01T12:00:40.000Z"  # unwanted events move time, too
     counts = [progress.observedMetrics["cepheid"].asDict() for progress in query.recentProgress]
     assert sum(count["events"] or 0 for count in counts) == 8
     assert sum(count["matches"] or 0 for count in counts) == 1
@@ -96,10 +99,16 @@ def test_outputs_restart_and_flush(spark: SparkSession, source: Source, tmp_path
     with pytest.raises(StateError, match="whether timeouts are looked for"):
         found().start(matches=files(out), checkpoint=checkpoint)
 
+    reader = StateReader(found(), checkpoint)
+    [run] = reader.runs().collect()
+    assert (run["key"], run["start_time"], run["waits_for"]) == ("z", NOON + timedelta(seconds=40), ["b"])
+    assert reader.pending().count() == 0
+
     renamed = Pattern.begin("p").where("name = 'a'").followed_by("b").where("name = 'b'").within("20 seconds")
     source.put(("z", 41, 9, "b"), ("y", 42, 10, "a"))
     start(renamed).awaitTermination()
     assert ids(spark.read.parquet(out).collect(), "a", "b") == [(1, 5)]  # 40 seconds is not behind the watermark yet
+    assert sorted(row["id"] for row in StateReader(found(), checkpoint).pending().collect()) == [9, 10]
     query = start(flush=True)
     assert query.exception() is None
     matches = spark.read.parquet(out).collect()
@@ -164,6 +173,11 @@ def test_what_is_refused(spark: SparkSession, source: Source, tmp_path: Path) ->
         match().start(
             matches="console", checkpoint=str(tmp_path / "c"), flush=True, trigger={"processingTime": "1 second"}
         )
+    spark.createDataFrame([("m",)], "match_id string").write.saveAsTable("plain")
+    with pytest.raises(InputError, match="cannot be merged into"):
+        match().start(matches=table("plain"), checkpoint=str(tmp_path / "c"))
+    with pytest.raises(InputError, match="takes events in the order in which they come"):
+        match(time="arrival")
     with pytest.warns(UserWarning, match="the pattern has no window"):
         match(Pattern.begin("a").where("name = 'a'").followed_by("b").where("name = 'b'"))
     with warnings.catch_warnings():

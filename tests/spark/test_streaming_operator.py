@@ -263,3 +263,17 @@ def test_state_of_something_else_is_refused_with_the_difference() -> None:
     renamed.tester.handle.value_states["head"].state = handle.value_states["head"].state
     renamed.tester.handle.map_states["journal"].state = handle.map_states["journal"].state
     renamed.batch(table([event(2, 2, "b")]), 0)
+
+
+def test_by_arrival_events_are_handled_as_they_come() -> None:
+    stream = stream_of(A_B.tree, is_arrival=True)
+    stream.batch(table([event(1, 2, "b"), event(1, 1, "a")]), 0)  # one micro-batch, one time: order is the place in it
+    assert [(m["a"]["id"], m["b"]["id"]) for m in stream.found["matches"]] == [(1, 2)]
+    stream.batch(table([event(2, 3, "a")]), milliseconds(1))
+    assert stream.counts[-1]["pending"] == 0
+    stream.batch(table([event(3, 4, "b"), event(3, 5, "a", key="idle")]), milliseconds(2))
+    assert [(m["a"]["id"], m["b"]["id"]) for m in stream.found["matches"]] == [(1, 2), (3, 4)]
+    stream.batch(table([]), milliseconds(13))
+    assert [(t["key"], t["at"]) for t in stream.found["timeouts"]] == [("idle", BEGIN + timedelta(seconds=13))]
+    stream.batch(table([event(2, 6, "a", key="idle")]), milliseconds(13))  # the clock was set back
+    assert [row["id"] for row in stream.found["late"]] == [6]

@@ -316,7 +316,9 @@ class StreamPlan:
         if not self._own_watermark():
             rows = rows.withWatermark(WATERMARKED, f"{self._delay_ms()} milliseconds")
         if self.all_rows_travel is None:
-            rows = rows.where(wanted(predicates) | (F.col(REASON) != 0))
+            # NULL where a row is rejected. Asking for this column keeps Spark from dropping rows before the watermark
+            # has seen them: time must move on with events that no condition wants, too.
+            rows = rows.where(wanted(predicates) | F.col(WATERMARKED).isNull())
         masks = [
             mask(predicates[index] for index in page).alias(mask_name(number))
             for number, page in enumerate(tables.pages)
