@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from measuring import CHECKED, Settings, cpu, peak_memory, tables_of
+from engine_runs import CHECKED, tables_of
+from measuring import Settings, cpu, peak_memory
 from reporting import Column, Section
 
 from cepheid import CepheidError, Pattern

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import os
 import platform
+import re
+import shutil
+import subprocess
 import sys
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -62,6 +65,8 @@ def environment() -> dict[str, Cell]:
         "machine": f"{_processor()}, {os.cpu_count()} cores, {platform.system()} {platform.release()}",
         "python": platform.python_version(),
         **{package: version(package) for package in ("numba", "numpy", "pyarrow", "cepheid")},
+        "spark": _installed("pyspark"),
+        "java": _java(),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "load": round(os.getloadavg()[0], 2),
     }
@@ -71,7 +76,8 @@ def headline(facts: dict[str, Cell]) -> str:
     """The environment in one line."""
     return (
         f"{facts['machine']} · Python {facts['python']} · numba {facts['numba']} · numpy {facts['numpy']} · "
-        f"pyarrow {facts['pyarrow']} · Cepheid {facts['cepheid']} · {facts['date']} · load {facts['load']} at the start"
+        f"pyarrow {facts['pyarrow']} · Spark {facts['spark']} · Java {facts['java']} · Cepheid {facts['cepheid']} · "
+        f"{facts['date']} · load {facts['load']} at the start"
     )
 
 
@@ -92,7 +98,7 @@ def show(section: Section, console: Console) -> None:
 
 def as_markdown(facts: dict[str, Cell], sections: list[Section]) -> str:
     """All sections as a Markdown document."""
-    parts = ["# Measurements of the engine", headline(facts)]
+    parts = ["# Measurements", headline(facts)]
     for section in sections:
         lines = [
             "| " + " | ".join(column.heading for column in section.columns) + " |",
@@ -113,6 +119,21 @@ def as_json(facts: dict[str, Cell], sections: list[Section]) -> dict[str, Any]:
             section.name: {"title": section.title, "rows": section.rows, "notes": section.notes} for section in sections
         },
     }
+
+
+def _installed(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "none"
+
+
+def _java() -> str:
+    if shutil.which("java") is None:
+        return "none"
+    said = subprocess.run(["java", "-version"], capture_output=True, text=True, check=False).stderr
+    found = re.search(r'"([^"]+)"', said)
+    return found.group(1) if found else "unknown"
 
 
 def _processor() -> str:

@@ -7,7 +7,8 @@ import re
 
 import numpy as np
 import pyarrow as pa
-from measuring import Settings, median_cpu, tables_of
+from engine_runs import tables_of
+from measuring import Settings, median_cpu
 from reporting import Column, Section
 
 from cepheid import Pattern

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-from measuring import Settings, cpu, is_as_reference, median_cpu, tables_of
+from engine_runs import is_as_reference, tables_of
+from measuring import Settings, cpu, median_cpu
 from reporting import Column, Section
 
 from cepheid import Pattern

@@ -13,7 +13,8 @@ from statistics import median
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from measuring import KernelClock, Settings, cpu, tables_of
+from engine_runs import KernelClock, tables_of
+from measuring import Settings, cpu
 from reporting import Column, Section
 
 from cepheid import Pattern

@@ -43,7 +43,9 @@ def _demo(arguments: argparse.Namespace) -> int:
     console.print(f"{shop.readings.num_rows:,} readings of {arguments.tags:,} tags. Looking for:", highlight=False)
     console.print(f"  {SHOPLIFTING}", highlight=False, markup=False)
     with console.status("in memory" if arguments.in_memory else "on Spark, in this process"):
-        found = match_in_memory(shop) if arguments.in_memory else match_on_spark(shop, arguments.output)
+        found = (
+            match_in_memory(shop, arguments.output) if arguments.in_memory else match_on_spark(shop, arguments.output)
+        )
     table = Table("tag", "last on the shelf", "at the exit")
     for tag, shelf, left in found.rows[:_SHOWN]:
         table.add_row(tag, str(shelf), str(left))
@@ -57,4 +59,5 @@ def _demo(arguments: argparse.Namespace) -> int:
     )
     if found.written_to is not None:
         console.print(f"The matches are in {found.written_to} (Parquet).", highlight=False)
+    console.print(f"Some of them on a time axis, for the browser: {found.drawn_at}", highlight=False, soft_wrap=True)
     return 0 if right else 1

@@ -69,14 +69,14 @@ def bound(case: Case) -> tuple[PatternTree, BoundConditions]:
     return tree, bind(tree, schema_of(case.events) if case.events else None)
 
 
-def reference(case: Case) -> Answer:
-    """Evaluator (b): the automaton run online."""
+def reference(case: Case, is_end: bool = False) -> Answer:
+    """Evaluator (b): the automaton run online. `is_end`: whether the input ends behind what the case says."""
     tree, conditions = bound(case)
     automaton = build(tree, conditions)
     if "watermarks" in case.data:
-        return _arriving(case, automaton)
+        return _arriving(case, automaton, is_end)
     if "partition_by" in case.data:
-        return _keyed(case, automaton)
+        return _keyed(case, automaton, is_end)
     evaluator = OnlineEvaluator(automaton)
     snapshots = set(case.data.get("snapshots", ()))
     for number, event in enumerate(case.events):
@@ -85,6 +85,8 @@ def reference(case: Case) -> Answer:
         evaluator.handle(event, event["t"])
     if "advance_to" in case.data:
         evaluator.advance_time(case.data["advance_to"])
+    if is_end:
+        evaluator.end_of_input()
     return _answer(evaluator, case.events)
 
 
@@ -209,17 +211,19 @@ class _Partition:
         self.evaluator.handle(event, event["t"])
 
 
-def _keyed(case: Case, automaton: Automaton) -> Answer:
+def _keyed(case: Case, automaton: Automaton, is_end: bool) -> Answer:
     partitions: dict[object, _Partition] = {}
     for event in case.events:
         key = event[case.data["partition_by"]]
         partitions.setdefault(key, _Partition(OnlineEvaluator(automaton))).handle(event)
-    return _together(partitions)
+    return _together(partitions, is_end)
 
 
-def _arriving(case: Case, automaton: Automaton) -> Answer:
+def _arriving(case: Case, automaton: Automaton, is_end: bool) -> Answer:
     """Events in the order of arrival wait until a watermark has passed them; those behind it are late."""
     watermarks = [(count, inf if mark == "max" else mark) for count, mark in case.data["watermarks"]]
+    if is_end:
+        watermarks.append((len(case.events), inf))
     snapshots = set(case.data.get("snapshots", ()))
     key, tie = case.data.get("partition_by"), case.data.get("tie_order")
     partitions: dict[object, _Partition] = {}
@@ -249,12 +253,14 @@ def _arriving(case: Case, automaton: Automaton) -> Answer:
                 late.append(event["id"])
             else:
                 waiting.append(event)
-    return _together(partitions, late)
+    return _together(partitions, is_end, late)
 
 
-def _together(partitions: dict[object, _Partition], late: list[int] | None = None) -> Answer:
+def _together(partitions: dict[object, _Partition], is_end: bool, late: list[int] | None = None) -> Answer:
     whole = Answer(late=late or [])
     for partition in partitions.values():
+        if is_end:
+            partition.evaluator.end_of_input()
         answer = _answer(partition.evaluator, partition.events)
         whole.matches += answer.matches
         whole.timeouts += answer.timeouts

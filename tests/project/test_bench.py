@@ -27,7 +27,7 @@ QUERIES = [
 
 
 def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(ROOT / "bench" / "engine.py"), *map(str, arguments)]
+    command = [sys.executable, str(ROOT / "bench" / "run.py"), *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
@@ -35,7 +35,7 @@ def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], str, str]:
     """What a tiny run wrote as JSON and Markdown, and printed."""
     place = tmp_path_factory.mktemp("bench")
-    done = run("--smoke", "--json", place / "results.json", "--markdown", place / "results.md")
+    done = run("engine", "--smoke", "--json", place / "results.json", "--markdown", place / "results.md")
     assert done.returncode == 0, done.stdout + done.stderr
     results = json.loads((place / "results.json").read_text(encoding="utf-8"))
     return results, (place / "results.md").read_text(encoding="utf-8"), done.stdout

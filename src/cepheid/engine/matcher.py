@@ -11,6 +11,7 @@ caller can keep the rows themselves.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +19,7 @@ import pyarrow as pa
 
 from cepheid.automaton.construction import build
 from cepheid.conditions import bind
-from cepheid.engine import buffer, kernel
+from cepheid.engine import buffer, kernel, not_before
 from cepheid.engine import layout as l
 from cepheid.engine.arrange import Arranged, Integers
 from cepheid.engine.assemble import Assignments
@@ -28,6 +29,9 @@ from cepheid.engine.pool import WITH_EVENTS, WITH_RUNS, Pool, grown, new_pool, w
 from cepheid.engine.problems import problem
 from cepheid.engine.tables import Options, Tables, tabulate
 from cepheid.syntax.tree import Element, Link, PatternTree, Sequence, Variable
+
+Sift: TypeAlias = Callable[[Integers, Integers, Integers], npt.NDArray[np.bool_]]
+"""Given the lengths of some matches and the variables and rows of their events, which of the matches stay."""
 
 FEWEST, MOST = 256, 1 << 16
 """Runs and nodes that there is room for at first."""
@@ -45,14 +49,16 @@ def match_partitions(
     finish: int = l.END,
     moment: int = 0,
     where: Callable[[int, int], str] = by_number,
+    sift: Sift | None = None,
 ) -> tuple[Assignments, Assignments]:
     """All matches and timeouts of whole partitions; `bounds` says where each begins, and where the last ends.
 
     `finish`: whether the input ends behind the last event, time only moves on to a `moment`, or nothing happens.
-    `where`: how an error calls a partition and an event.
+    `where`: how an error calls a partition and an event. `sift`: which of the matches stay.
     """
     capacity = 1 << (min(max(FEWEST, len(columns.time) // 4), MOST) - 1).bit_length()
     drive = _Drive(tables, new_pool(tables, capacity=capacity))
+    drive.matches.sift = sift
     drive.match(columns, bounds, np.zeros(0, np.int64), finish, moment, where)
     return drive.decided()
 
@@ -127,11 +133,13 @@ class Matcher:
         nodes = pool.nodes[: pool.counters[l.Q_USED_NODES]]
         is_kept = np.zeros(len(self.held.time), bool)
         is_kept[nodes[:, l.N_EVENT]] = True
+        not_before.mark_needed(self.tables, pool, self.held, self.next_ordinal, is_kept)
         kept = np.flatnonzero(is_kept)
         new_number = np.cumsum(is_kept) - 1
         for column in (l.N_EVENT, l.N_START):
             nodes[:, column] = new_number[nodes[:, column]]
         self.held = selected(self.held, kept, self.tables)
+        not_before.renumber(self.tables, pool, self.held, np.where(is_kept, new_number, l.NONE))
         self._keep_texts()
         return kept
 
@@ -219,16 +227,20 @@ class Matcher:
             found = following[following != l.NONE]
 
     def _keep_texts(self) -> None:
-        """Forget the texts that no live run knows."""
+        """Forget the texts that no live run knows, nor a held event that is read again."""
         if not self.tables.text_registers:
             return
         pool = self.pool
         runs = buffer.live_runs(pool.lists, pool.slots, pool.runs)
-        codes = pool.registers[np.ix_(runs, self.tables.text_registers)]
-        is_code = (codes >= 0) & (codes < len(self.texts))  # a register that is unknown may hold anything
+        in_runs = np.ix_(runs, self.tables.text_registers)
+        in_rows = np.ix_(np.arange(len(self.held.values)), np.array(not_before.text_columns(self.tables), np.int64))
+        of_runs, of_rows = pool.registers[in_runs], self.held.values[in_rows]
+        codes = np.concatenate((of_runs.ravel(), of_rows.ravel()))
+        is_code = (codes >= 0) & (codes < len(self.texts))  # what is unknown may hold anything
         used = np.unique(codes[is_code])
         places = np.where(is_code, np.searchsorted(used, codes), 0)
-        pool.registers[np.ix_(runs, self.tables.text_registers)] = places
+        pool.registers[in_runs] = places[: of_runs.size].reshape(of_runs.shape)
+        self.held.values[in_rows] = places[of_runs.size :].reshape(of_rows.shape)
         self.texts = self.texts.take(pa.array(used))
 
     def _add_slots(self, count: int) -> None:
@@ -311,6 +323,7 @@ class _Decided:
         self.parts: list[tuple[Integers, Integers, Integers]] = []
         self.moments: list[Integers] = []
         self.count = 0
+        self.sift: Sift | None = None
 
     def add(self, pool: Pool, table: Integers, counter: int) -> None:
         """Take over what the kernel has decided since the last call."""
@@ -319,11 +332,16 @@ class _Decided:
         if count == 0:
             return
         lengths = pool.nodes[table[:count, 0], l.N_DEPTH].astype(np.int64)
-        match = np.repeat(np.arange(self.count, self.count + count), lengths)
+        moments = table[:count, 1].copy()
         variable, row = buffer.extract(pool.nodes, np.ascontiguousarray(table[:count, 0]), np.cumsum(lengths))
+        if self.sift is not None:
+            stays = self.sift(lengths, variable, row)
+            entries = np.repeat(stays, lengths)
+            lengths, moments, variable, row = lengths[stays], moments[stays], variable[entries], row[entries]
+        match = np.repeat(np.arange(self.count, self.count + len(lengths)), lengths)
         self.parts.append((match, variable, row))
-        self.moments.append(table[:count, 1].copy())
-        self.count += count
+        self.moments.append(moments)
+        self.count += len(lengths)
 
     def assignments(self) -> Assignments:
         nothing = np.zeros(0, np.int64)

@@ -31,6 +31,7 @@ from pyspark.sql.types import (
 )
 
 from cepheid.automaton.construction import build
+from cepheid.automaton.dropping import why_all_rows_travel
 from cepheid.automaton.fingerprint import fingerprint
 from cepheid.conditions import Schema, bind
 from cepheid.conditions.expression import SparkColumn, walk
@@ -41,7 +42,6 @@ from cepheid.engine.programs import NotCompiled
 from cepheid.engine.tables import Options, Tables, tabulate
 from cepheid.errors import InputError
 from cepheid.spark.buckets import parallelism, spread_ids
-from cepheid.spark.dropping import why_all_rows_travel
 from cepheid.spark.frames import arrow_schema, order_columns, partition_columns, refuse_names_by_case
 from cepheid.spark.masks import mask, to_column, wanted
 from cepheid.spark.output import Asked, Output
@@ -320,7 +320,7 @@ class StreamPlan:
             # has seen them: time must move on with events that no condition wants, too.
             rows = rows.where(wanted(predicates) | F.col(WATERMARKED).isNull())
         masks = [
-            mask(predicates[index] for index in page).alias(mask_name(number))
+            mask([predicates[index] for index in page]).alias(mask_name(number))
             for number, page in enumerate(tables.pages)
         ]
         prepared = rows.select(

@@ -1,0 +1,46 @@
+"""The Spark that benchmarks run on, and jobs on it.
+
+In: how many cores. Out: a session that is stopped at the end. Called by the sections that measure Spark.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from tempfile import TemporaryDirectory
+
+from pyspark.sql import DataFrame, SparkSession
+
+CORES = 2
+OPTIONS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "ERROR",
+    "spark.driver.host": "localhost",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.memory": "4g",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.shuffle.partitions": "8",
+}
+"""Eight partitions: the 200 that Spark takes without adaptive planning would only hurt the SQL that we are compared
+with."""
+
+
+@contextmanager
+def benchmark_spark(cores: int = CORES) -> Iterator[SparkSession]:
+    """A local Spark with so many cores, the same for everything that is compared."""
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    with TemporaryDirectory() as place:
+        builder = SparkSession.builder.master(f"local[{cores}]").appName("cepheid benchmarks").config(map=OPTIONS)
+        session = builder.config("spark.sql.warehouse.dir", place).config("spark.local.dir", place).getOrCreate()
+        try:
+            yield session
+        finally:
+            session.stop()
+
+
+def run(rows: DataFrame) -> None:
+    """Compute every row and every column, and throw them away: Spark's `noop` sink."""
+    rows.write.format("noop").mode("overwrite").save()
