@@ -95,6 +95,7 @@ class Pattern(PatternBuilder):
         negation: NegationPlan = "pushed",
         watermark: str | None = None,
         max_ahead: str = "1 day",
+        time: Literal["event", "arrival"] = "event",
         id: str | None = None,
     ) -> FoundInDataFrame | FoundInStream:
         """Find the pattern in a DataFrame, batch or streaming: `.matches` and `.timeouts` are lazy DataFrames.
@@ -114,8 +115,9 @@ class Pattern(PatternBuilder):
 
         Of a stream, matches, timeouts, and late and rejected rows are streams, and `.start(...)` runs one query for
         them all. Events may come up to `watermark` behind the latest one ("10 seconds" if the stream has no watermark
-        of its own); those further ahead of the clock than `max_ahead` are rejected. `id` names conditions that are
-        Spark Columns, so that saved state is not given to other ones.
+        of its own); those further ahead of the clock than `max_ahead` are rejected. With `time="arrival"` events are
+        taken as they come, at the time of their micro-batch. `id` names conditions that are Spark Columns, so that
+        saved state is not given to other ones.
         """
         from cepheid.engine.negation_after import checked_plan
         from cepheid.engine.tables import Options
@@ -129,7 +131,7 @@ class Pattern(PatternBuilder):
         if require_dataframe(events).isStreaming:
             from cepheid.spark.streaming import FoundInStream, StreamPlan, Timing
 
-            timing = Timing(watermark, max_ahead)
+            timing = Timing(watermark, max_ahead, time)
             return FoundInStream(StreamPlan(self.tree, events, keys, order, asked, buckets, options, timing, id))
         movement = Movement(buckets, shuffle, nulls, max_bucket_bytes)
         return Found(BatchPlan(self.tree, events, keys, order, asked, movement, options, checked_plan(negation)))
