@@ -298,7 +298,7 @@ class StreamPlan:
         if self.all_rows_travel is None:
             rows = rows.where(wanted(predicates) | (F.col(REASON) != 0))
         masks = [
-            mask(predicates[index] for index in page).alias(mask_name(number))
+            mask([predicates[index] for index in page]).alias(mask_name(number))
             for number, page in enumerate(tables.pages)
         ]
         prepared = rows.select(
