@@ -3,7 +3,7 @@
 
 VENV := .venv
 RUN := $(VENV)/bin/python -m
-LINTED := src tests bench experiments
+LINTED := src tests bench experiments examples scripts
 # Tests that share a Spark go to one worker (tests/conftest.py).
 PARALLEL := -n auto --maxprocesses 4
 
