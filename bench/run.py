@@ -23,6 +23,12 @@ SECTIONS = {
     "memory": "memory",
     "stocks": "stocks",
     "peers": "peers",
+    "batch": "batch",
+    "sizes": "batch_growth",
+    "profile": "batch_profile",
+    "handwritten": "handwritten",
+    "windows": "windows",
+    "growth": "growth",
 }
 """Each section, and the module whose `measure(settings)` gives it. A module with a `draw(section)` gives a picture too.
 Modules are imported when they are needed: some need Spark."""

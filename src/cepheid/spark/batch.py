@@ -186,7 +186,7 @@ class BatchPlan:
             keep = wanted(predicates)
             rows = rows.where(keep if self.movement.nulls == "drop" else keep | unordered)
         masks = [
-            mask(predicates[index] for index in page).alias(mask_name(number))
+            mask([predicates[index] for index in page]).alias(mask_name(number))
             for number, page in enumerate(tables.pages)
         ]
         values = [to_column(expression).alias(value_name(index)) for index, expression in enumerate(tables.columns)]

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -58,7 +59,8 @@ def pack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Rows as a few binary cells, one per bucket: Spark then moves cells, not rows."""
     for table in gathered(batches):
         buckets = table[BUCKET].to_numpy()
-        order = np.argsort(buckets, kind="stable")
+        small = buckets.astype(np.int16) if buckets.max() < 1 << 15 else buckets  # numpy sorts those by radix
+        order = np.argsort(small, kind="stable")
         names, begins = np.unique(buckets[order], return_index=True)
         sorted_rows = table.drop_columns([BUCKET]).take(pa.array(order)).combine_chunks()
         ends = [*begins[1:], len(order)]
@@ -85,7 +87,7 @@ class Work:
 
     def bits(self, events: Arranged) -> npt.NDArray[np.uint64]:
         pages = [_integers(events.column(mask_name(page))) for page in range(len(self.tables.pages))]
-        return np.stack(pages, axis=1).view(np.uint64)
+        return np.stack(pages, axis=1).astype(np.int64, copy=False).view(np.uint64)
 
     def values(self, events: Arranged) -> list[pa.ChunkedArray]:
         return [events.column(value_name(index)) for index in range(len(self.tables.columns))]
@@ -155,6 +157,6 @@ class MatchPacked(Work):
         )
 
 
-def _integers(column: pa.ChunkedArray) -> npt.NDArray[np.int64]:
-    result: npt.NDArray[np.int64] = pc.fill_null(column, 0).combine_chunks().to_numpy(zero_copy_only=False)
+def _integers(column: pa.ChunkedArray) -> npt.NDArray[np.signedinteger[Any]]:
+    result: npt.NDArray[np.signedinteger[Any]] = pc.fill_null(column, 0).combine_chunks().to_numpy(zero_copy_only=False)
     return result
