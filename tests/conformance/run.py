@@ -164,7 +164,8 @@ def main() -> int:
     here, is_on_spark = Path(__file__).parent, arguments.engine in ON_SPARK
     paths = arguments.files or sorted([*here.glob("*.jsonl"), *here.glob("*.jsonl.gz")])
     corpora = {path.name: list(read(path)) for path in paths}
-    count = arguments.sample or (SAMPLE_ON_SPARK if is_on_spark else None)
+    starts_queries = is_on_spark or arguments.engine == "stream"
+    count = arguments.sample or (SAMPLE_ON_SPARK if starts_queries else None)
     if count is not None and not arguments.all:
         corpora = chosen(corpora, count)
     passed = failed = 0

@@ -8,6 +8,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from cepheid.cli.bars import task_bar
+
 _SHOWN = 5
 
 
@@ -18,7 +20,7 @@ def add_to(commands: Any) -> None:
         help="find shoplifting in a made-up shop and compare with the truth",
         epilog="example: cepheid demo --tags 20000 --in-memory",
     )
-    demo.add_argument("--tags", type=int, default=200_000, help="how many things the shop has (default: 200000)")
+    demo.add_argument("--tags", type=int, default=215_000, help="how many things the shop has (default: 215000)")
     demo.add_argument("--seed", type=int, default=7, help="which shop is made up (default: 7)")
     demo.add_argument("--in-memory", action="store_true", help="without Spark, on rows in memory")
     demo.add_argument("--output", default="build/demo", help="where the matches are written (default: build/demo)")
@@ -33,10 +35,11 @@ def _demo(arguments: argparse.Namespace) -> int:
     shop = open_shop(arguments.tags, arguments.seed)
     console.print(f"{shop.readings.num_rows:,} readings of {arguments.tags:,} tags. Looking for:", highlight=False)
     console.print(f"  {SHOPLIFTING}", highlight=False, markup=False)
-    with console.status("in memory" if arguments.in_memory else "on Spark, in this process"):
-        found = (
-            match_in_memory(shop, arguments.output) if arguments.in_memory else match_on_spark(shop, arguments.output)
-        )
+    if arguments.in_memory:
+        with console.status("in memory"):
+            found = match_in_memory(shop, arguments.output)
+    else:
+        found = match_on_spark(shop, arguments.output, lambda session: task_bar(console, session, "on Spark"))
     table = Table("tag", "last on the shelf", "at the exit")
     for tag, shelf, left in found.rows[:_SHOWN]:
         table.add_row(tag, str(shelf), str(left))
@@ -44,7 +47,8 @@ def _demo(arguments: argparse.Namespace) -> int:
     stolen = {tag for tag, _, _ in found.rows}
     right = stolen == shop.stolen
     console.print(
-        f"{len(stolen):,} stolen tags in {found.seconds:.1f} s; "
+        f"{shop.readings.num_rows:,} readings, {len(found.rows):,} matches, {len(stolen):,} stolen tags in "
+        f"{found.seconds:.1f} s; "
         + ("exactly those that were stolen." if right else f"but {len(shop.stolen):,} were stolen: this is a defect."),
         highlight=False,
     )

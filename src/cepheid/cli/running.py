@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from cepheid.cli.bars import task_bar
 from cepheid.cli.job_file import Sink, read_job
 from cepheid.cli.patterns import load_pattern
 from cepheid.cli.streams import run_stream
@@ -134,23 +134,12 @@ def _state(arguments: argparse.Namespace) -> int:
 
 def _write(console: Console, name: str, sink: Sink, events: Counted, found: Found) -> None:
     """Write one output with a progress bar, then say how much went in and came out."""
-    from cepheid.spark.jobs import counted, watched, write_rows
+    from cepheid.spark.jobs import counted, write_rows
 
     result = counted(found.matches if name == "matches" else found.timeouts, name)
     begun = time.perf_counter()
-    shown = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("tasks"),
-        TimeElapsedColumn(),
-    )
-    with Progress(*shown, console=console, transient=True) as progress:
-        bar = progress.add_task(name, total=None)
-        with watched(
-            events.rows.sparkSession, lambda done, tasks: progress.update(bar, completed=done, total=tasks or None)
-        ):
-            write_rows(result.rows, sink.format, sink.path, sink.table, sink.mode, sink.options, sink.partition_by)
+    with task_bar(console, events.rows.sparkSession, name):
+        write_rows(result.rows, sink.format, sink.path, sink.table, sink.mode, sink.options, sink.partition_by)
     if sink.format == "console":  # only the first rows were computed, so there is nothing to count
         return
     seconds = time.perf_counter() - begun

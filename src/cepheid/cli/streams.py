@@ -70,7 +70,7 @@ def _started(found: FoundInStream, running: Streaming, sinks: dict[str, StreamSi
 
 
 def _sink(sink: Sink) -> StreamSink:
-    from cepheid.spark.streaming_sinks import Files
+    from cepheid.spark.sinks import Files
 
     if sink.format == "console" or sink.path is None:
         return "console"
