@@ -149,7 +149,7 @@ def start(
     place = Checkpoint(plan.session, checkpoint)
     timeouts = "timeouts" in sinks
     saved = place.prepare(plan.identity(timeouts), flush)
-    if saved is not None and plan.buckets_given is None:
+    if saved is not None and plan.buckets_given in (None, len(saved)):  # which ids they have is ours to choose
         plan.with_buckets(saved)
     place.check(plan.identity(timeouts))
 
