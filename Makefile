@@ -3,12 +3,12 @@
 
 VENV := .venv
 RUN := $(VENV)/bin/python -m
-LINTED := src tests bench experiments
+LINTED := src tests bench experiments examples scripts
 # Tests that share a Spark go to one worker (tests/conftest.py).
 PARALLEL := -n auto --maxprocesses 4
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types imports unit conformance format lock java install clean
+.PHONY: help demo test lint types imports unit conformance format lock negation java install clean
 
 help:
 	@echo "make demo         install into $(VENV) and run the main job"
@@ -18,6 +18,7 @@ help:
 	@echo "make imports      rooms import one way; pyspark only in cepheid.spark"
 	@echo "make unit         pytest; ARGS='tests/syntax -k window' to choose"
 	@echo "make conformance  all corpora through the reference evaluator; ENGINE=<name> for another"
+	@echo "make negation     the experiment of docs/negation.md, some twenty minutes; ARGS=--smoke for a tiny one"
 	@echo "make format       let ruff format and fix"
 	@echo "make lock         choose the versions anew from pyproject.toml, write requirements.lock"
 	@echo "make clean        remove $(VENV) and everything else that was made here"
@@ -47,6 +48,9 @@ unit: install
 ENGINE := reference
 conformance: install
 	$(VENV)/bin/python tests/conformance/run.py --engine $(ENGINE) $(wildcard tests/conformance/*.jsonl tests/conformance/*.jsonl.gz)
+
+negation: java install
+	$(RUN) experiments.negation $(ARGS)
 
 format: install
 	$(RUN) ruff format $(LINTED)

@@ -41,6 +41,7 @@ from cepheid.engine.matcher import warm_up
 from cepheid.engine.programs import NotCompiled
 from cepheid.engine.tables import Options, Tables, tabulate
 from cepheid.errors import InputError
+from cepheid.explain import Execution, Explanation, explain, rows_that_travel
 from cepheid.spark.buckets import parallelism, spread_ids
 from cepheid.spark.frames import arrow_schema, order_columns, partition_columns, refuse_names_by_case
 from cepheid.spark.masks import mask, to_column, wanted
@@ -147,9 +148,10 @@ class FoundInStream:
         given = {kind: sink for kind, sink in sinks.items() if sink is not None}
         return start(self.plan, given, checkpoint, dict(trigger or {}), name, flush)
 
-    def explain(self) -> str:
-        """The automaton and how Spark runs it."""
-        return self.plan.explain()
+    def explain(self) -> Explanation:
+        """What the pattern means and how Spark runs it on this stream."""
+        plan = self.plan
+        return explain(plan.tree, Schema.from_arrow(arrow_schema(plan.rows.schema)), plan.execution(), plan.options)
 
     def _output(self, kind: str) -> DataFrame:
         plan = self.plan
@@ -294,18 +296,25 @@ class StreamPlan:
         """Go on with the buckets that a checkpoint was written with."""
         self.bucket_ids = ids
 
-    def explain(self) -> str:
-        dropped = self.all_rows_travel
-        late = "the stream's own watermark" if self._own_watermark() else f"watermark {self._delay_ms()} ms"
-        lines = [
-            "rows that no condition wants are dropped first" if dropped is None else f"all rows travel: {dropped}",
-            f"columns that travel: {', '.join(self.output.travelling)}",
-            f"{len(self.bucket_ids)} buckets of keys"
+    def execution(self) -> Execution:
+        """How the plan runs, for explanations."""
+        tables = self.tables(False)
+        late = "the stream's own" if self._own_watermark() else f"{self._delay_ms()} ms behind the latest event"
+        return Execution(
+            "Spark, streaming",
+            columns=self.output.travelling,
+            computed=(
+                f"mask of {len(self.automaton.predicates)} conditions",
+                *(str(expression) for expression in tables.columns),
+            ),
+            rows=rows_that_travel(self.all_rows_travel),
+            buckets=f"{len(self.bucket_ids)} buckets of keys" if self.partition_by else "one, for all rows",
+            shuffle="packed: Arrow batches cut into a cell for each bucket, a state for each bucket",
+            further=(("watermark", late),),
+            warnings=()
             if self.partition_by
-            else "one bucket: without partition_by nothing is parallel",
-            late,
-        ]
-        return f"{self.automaton}\n\nSpark, streaming: " + "; ".join(lines)
+            else ("One bucket: without partition_by nothing is parallel. Name the columns that a match shares.",),
+        )
 
     def _prepared(self, tables: Tables) -> DataFrame:
         """What travels: the needed columns, bits and values, time in microseconds, why a row is rejected, its key's
