@@ -8,7 +8,7 @@ LINTED := src tests bench experiments examples scripts
 PARALLEL := -n auto --maxprocesses 4
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lint types imports unit conformance format lock negation java install clean
+.PHONY: help demo test test-all lint types imports unit conformance negation docs notebooks format lock java install clean
 
 help:
 	@echo "make demo         install into $(VENV) and run the main job"
@@ -20,6 +20,8 @@ help:
 	@echo "make unit         pytest; ARGS='tests/syntax -k window' to choose"
 	@echo "make conformance  all corpora through the reference evaluator; ENGINE=<name> for another"
 	@echo "make negation     the experiment of docs/negation.md, some twenty minutes; ARGS=--smoke for a tiny one"
+	@echo "make docs         build the documentation into build/site; a link that leads nowhere is an error"
+	@echo "make notebooks    make and run the notebooks of the examples anew"
 	@echo "make format       let ruff format and fix"
 	@echo "make lock         choose the versions anew from pyproject.toml, write requirements.lock"
 	@echo "make clean        remove $(VENV) and everything else that was made here"
@@ -56,6 +58,14 @@ conformance: install
 
 negation: java install
 	$(RUN) experiments.negation $(ARGS)
+
+# Strict: see mkdocs.yml.
+docs: install
+	NO_MKDOCS_2_WARNING=true $(RUN) mkdocs build --quiet
+	@echo "build/site/index.html"
+
+notebooks: install
+	$(VENV)/bin/python scripts/make_notebooks.py
 
 format: install
 	$(RUN) ruff format $(LINTED)
