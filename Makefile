@@ -8,11 +8,12 @@ LINTED := src tests bench experiments examples scripts
 PARALLEL := -n auto --maxprocesses 4
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types imports unit conformance negation docs notebooks format lock java install clean
+.PHONY: help demo test test-all lint types imports unit conformance negation docs notebooks format lock java install clean
 
 help:
 	@echo "make demo         install into $(VENV) and run the main job"
 	@echo "make test         install into $(VENV) and run every check: lint, types, imports, unit"
+	@echo "make test-all     the same, and the comparisons with real FlinkCEP, whose jars are downloaded (500 MB)"
 	@echo "make lint         ruff: format and rules"
 	@echo "make types        mypy --strict"
 	@echo "make imports      rooms import one way; pyspark only in cepheid.spark"
@@ -31,6 +32,10 @@ demo: java install
 	@$(VENV)/bin/cepheid demo
 
 test: java lint types imports unit
+
+# What needs FlinkCEP's jars is not part of continuous integration.
+test-all: test
+	CEPHEID_WITH_FLINK=1 $(RUN) pytest tests/evidence/test_against_flink.py
 
 lint: install
 	$(RUN) ruff format --check $(LINTED)

@@ -160,19 +160,12 @@ def run_pattern(session: SparkSession, place: Path) -> tuple[list[float], list[d
     found: Any = PATTERN.match(stream, partition_by="key", order_by="ts", watermark="1 second", columns=["price"])
     progress = Progress()
     query = found.start(matches=progress, checkpoint=str(place / "checkpoint"), trigger={"availableNow": True})
-    marks, seen = [cpu_seconds()], -1
-    while query.isActive:
-        time.sleep(0.02)
-        last = query.lastProgress
-        if last is not None and last.batchId > seen:
-            seen = last.batchId
-            marks.append(cpu_seconds())
     query.awaitTermination()
     counts = [
         p.observedMetrics["cepheid"].asDict() | {"ms": p.durationMs.get("triggerExecution")}
         for p in query.recentProgress
     ]
-    return [after - before for before, after in pairwise(marks)], counts
+    return [after - before for before, after in pairwise(progress.marks)], counts
 
 
 def latency(session: SparkSession, place: Path, seconds: int) -> list[float]:
@@ -231,9 +224,8 @@ def main() -> int:
         print(f"stateless shuffle through Arrow: {results['floor']:.2f} CPU s a micro-batch", flush=True)
         for name in ("few", "many"):
             used, counts = run_pattern(session, root / name)
-            behind = [(s, c) for s, c in zip(used, counts, strict=False) if c["events"]][batches // 2 :]
-            results[name] = median(seconds for seconds, _ in behind)
-            written = median(count["written_bytes"] for _, count in behind)
+            results[name] = median(used[1:][batches // 2 :])  # the first ones are slow; the last one has no data
+            written = median([count["written_bytes"] for count in counts if count["events"]][batches // 2 :])
             state = max(count["state_bytes"] or 0 for count in counts)
             results[f"{name}_written"], results[f"{name}_state"] = written, state
             results[f"{name}_all"] = used

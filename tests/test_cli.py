@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Callable
 from datetime import datetime
@@ -10,6 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from rich.console import Console
 
 from cepheid import InputError, Pattern
 from cepheid.cli import main
@@ -212,3 +214,18 @@ def test_a_stream_job(run: Run) -> None:
 
 def test_json_is_told_from_a_path(run: Run) -> None:
     assert json.loads(load_pattern(SHOPLIFTING.to_json()).to_json()) == json.loads(SHOPLIFTING.to_json())
+
+
+def test_the_live_table_of_a_stream() -> None:
+    pytest.importorskip("pyspark")
+    from cepheid.cli.streams import _line, _table
+    from cepheid.spark.jobs import Figures
+
+    seen = {number: Figures(number, 1_000, 0.5, 1, 0, 2, 3, 40, 5, 61.0 if number else None) for number in range(12)}
+    shown = io.StringIO()
+    Console(file=shown, width=120).print(_table(seen))
+    text = shown.getvalue()
+    assert "2,000" in text  # events a second
+    assert "12,000" in text and "36" in text  # all events and timeouts, also those of batches no longer shown
+    assert "61 s" in text and "│     0 │" not in text
+    assert _line(seen[3]) == "batch 3: 1,000 events in 0.5 s, 1 late, 0 rejected, 2 matches, 3 timeouts, 40 live runs"

@@ -93,12 +93,12 @@ def run_with_kills(place: Path, kills: int, seed: int, crashes: int) -> int:
 
 def wait_for_work(place: Path, job: subprocess.Popen[bytes]) -> float:
     """Until this start of the job has committed something, so that kills hit work and not the start of a JVM."""
-    before = len(list((place / "checkpoint" / "commits").glob("[0-9]*")))
-    begun = time.monotonic()
-    while job.poll() is None and time.monotonic() - begun < 300:
-        names = [int(path.name) for path in (place / "checkpoint" / "commits").glob("[0-9]*")]
-        if len(names) > before or (names and time.monotonic() - begun > 60):
-            break
+
+    def last() -> int:
+        return max((int(path.name) for path in (place / "checkpoint" / "commits").glob("[0-9]*")), default=-1)
+
+    before, begun = last(), time.monotonic()
+    while job.poll() is None and time.monotonic() - begun < 1200 and last() == before:
         time.sleep(0.05)
     return time.monotonic()
 

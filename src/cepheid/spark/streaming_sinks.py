@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructType
 
+from cepheid.conditions.printing import quoted
 from cepheid.errors import InputError
 from cepheid.spark.sinks import Files, Table
 from cepheid.spark.streaming_flush import Checkpoint
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+NEW_ROWS = "cepheid_new_rows"
 Function: TypeAlias = Callable[[DataFrame, int], None]
 
 
@@ -77,28 +78,31 @@ class MergedTable:
     table: Table
 
     def __call__(self, rows: DataFrame, batch: int) -> None:
-        rows = rows.dropDuplicates([self.table.key])
-        condition = F.col(f"cepheid_new.{self.table.key}") == F.col(f"{self.table.name}.{self.table.key}")
-        rows.alias("cepheid_new").mergeInto(self.table.name, condition).whenNotMatched().insertAll().merge()
+        rows.dropDuplicates([self.table.key]).createOrReplaceTempView(NEW_ROWS)
+        rows.sparkSession.sql(self._merge(NEW_ROWS))
+
+    def _merge(self, source: str) -> str:
+        key = quoted(self.table.key)
+        return (
+            f"MERGE INTO {self.table.name} AS target USING {source} AS given ON target.{key} = given.{key} "
+            "WHEN NOT MATCHED THEN INSERT *"
+        )
 
     def check(self, session: SparkSession) -> MergedTable:
-        """Refuse a table that cannot be merged into, as Spark itself says."""
+        """Refuse a table that cannot be merged into: merging no rows shows whether Spark can."""
         name, key = self.table.name, self.table.key
         if not session.catalog.tableExists(name):
             raise InputError(f"table({name!r}): there is no such table.\n  Create it first, in a format with MERGE.")
         if key not in session.table(name).columns:
             raise InputError(f"table({name!r}, key={key!r}): the table has no column {key!r} to tell rows apart by.")
-        merge = f"MERGE INTO {name} USING {name} AS given ON {name}.{key} = given.{key} WHEN NOT MATCHED THEN INSERT *"
         try:
-            plan = str(session.sql(f"EXPLAIN {merge}").collect()[0][0])
+            session.sql(self._merge(f"(SELECT * FROM {name} WHERE false)"))
         except PySparkException as error:
-            plan = str(error)
-        if "Exception" in plan or "UNSUPPORTED" in plan:
             raise InputError(
                 f"table({name!r}) cannot be merged into, so a replayed micro-batch would write its rows twice.\n"
                 "  Use a table of a transactional format such as Delta or Iceberg, or files(path).\n"
-                f"  Spark says: {plan.strip().splitlines()[0][:200]}"
-            )
+                f"  Spark says: {str(error).strip().splitlines()[0][:200]}"
+            ) from error
         return self
 
 
@@ -145,7 +149,7 @@ def start(
     place = Checkpoint(plan.session, checkpoint)
     timeouts = "timeouts" in sinks
     saved = place.prepare(plan.identity(timeouts), flush)
-    if saved is not None and plan.buckets_given is None:
+    if saved is not None and plan.buckets_given in (None, len(saved)):  # which ids they have is ours to choose
         plan.with_buckets(saved)
     place.check(plan.identity(timeouts))
 
