@@ -33,7 +33,8 @@ def test_every_page_of_the_documentation_is_reachable(site: Path) -> None:
     menu = (site / "index.html").read_text(encoding="utf-8")
     pages = [page.relative_to(ROOT / "docs").with_suffix("") for page in (ROOT / "docs").rglob("*.md")]
     addresses = [page.parent.as_posix() if page.name == "index" else page.as_posix() for page in pages]
-    assert [page for page in addresses if page != "." and f'href="{page}/"' not in menu] == []
+    missing = [page for page in addresses if page != "." and f'href="{page}/"' not in menu]
+    assert missing == [], "give each page a place under nav in mkdocs.yml"
 
 
 def test_the_reference_holds_the_methods_of_patterns(site: Path) -> None:
