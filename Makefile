@@ -8,11 +8,13 @@ LINTED := src tests bench experiments
 PARALLEL := -n auto --maxprocesses 4
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types imports unit conformance format lock java install clean
+.PHONY: help demo test test-all test-oldest lint types imports unit conformance format lock java install clean
 
 help:
 	@echo "make demo         install into $(VENV) and run the main job"
 	@echo "make test         install into $(VENV) and run every check: lint, types, imports, unit"
+	@echo "make test-all     the same, with the slow tests: a cluster with executors of its own, the oldest Spark"
+	@echo "make test-oldest  Spark batch on the oldest Spark that is supported, in an environment of its own under build/"
 	@echo "make lint         ruff: format and rules"
 	@echo "make types        mypy --strict"
 	@echo "make imports      rooms import one way; pyspark only in cepheid.spark"
@@ -28,6 +30,12 @@ demo: java install
 	@$(VENV)/bin/cepheid demo
 
 test: java lint types imports unit
+
+test-all: test test-oldest
+	$(RUN) pytest -m slow
+
+test-oldest: java
+	@scripts/test-oldest.sh
 
 lint: install
 	$(RUN) ruff format --check $(LINTED)
