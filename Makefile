@@ -3,23 +3,27 @@
 
 VENV := .venv
 RUN := $(VENV)/bin/python -m
-LINTED := src tests bench experiments
+LINTED := src tests bench experiments examples scripts
 # Tests that share a Spark go to one worker (tests/conftest.py).
 PARALLEL := -n auto --maxprocesses 4
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-oldest lint types imports unit conformance format lock java install clean
+.PHONY: help demo test test-all test-oldest lint types imports unit conformance negation docs notebooks format lock java install clean
 
 help:
 	@echo "make demo         install into $(VENV) and run the main job"
 	@echo "make test         install into $(VENV) and run every check: lint, types, imports, unit"
-	@echo "make test-all     the same, with the slow tests: a cluster with executors of its own, the oldest Spark"
+	@echo "make test-all     the same, and what is slow: a cluster with executors of its own, the oldest Spark, and the"
+	@echo "                  comparisons with real FlinkCEP, whose jars are downloaded (500 MB)"
 	@echo "make test-oldest  Spark batch on the oldest Spark that is supported, in an environment of its own under build/"
 	@echo "make lint         ruff: format and rules"
 	@echo "make types        mypy --strict"
 	@echo "make imports      rooms import one way; pyspark only in cepheid.spark"
 	@echo "make unit         pytest; ARGS='tests/syntax -k window' to choose"
 	@echo "make conformance  all corpora through the reference evaluator; ENGINE=<name> for another"
+	@echo "make negation     the experiment of docs/negation.md, some twenty minutes; ARGS=--smoke for a tiny one"
+	@echo "make docs         build the documentation into build/site; a link that leads nowhere is an error"
+	@echo "make notebooks    make and run the notebooks of the examples anew"
 	@echo "make format       let ruff format and fix"
 	@echo "make lock         choose the versions anew from pyproject.toml, write requirements.lock"
 	@echo "make clean        remove $(VENV) and everything else that was made here"
@@ -31,8 +35,10 @@ demo: java install
 
 test: java lint types imports unit
 
+# What needs minutes, another Spark or FlinkCEP's jars is not part of continuous integration.
 test-all: test test-oldest
 	$(RUN) pytest -m slow
+	CEPHEID_WITH_FLINK=1 $(RUN) pytest tests/evidence/test_against_flink.py
 
 test-oldest: java
 	@scripts/test-oldest.sh
@@ -55,6 +61,17 @@ unit: install
 ENGINE := reference
 conformance: install
 	$(VENV)/bin/python tests/conformance/run.py --engine $(ENGINE) $(wildcard tests/conformance/*.jsonl tests/conformance/*.jsonl.gz)
+
+negation: java install
+	$(RUN) experiments.negation $(ARGS)
+
+# Strict: see mkdocs.yml.
+docs: install
+	NO_MKDOCS_2_WARNING=true $(RUN) mkdocs build --quiet
+	@echo "build/site/index.html"
+
+notebooks: install
+	$(VENV)/bin/python scripts/make_notebooks.py
 
 format: install
 	$(RUN) ruff format $(LINTED)

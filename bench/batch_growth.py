@@ -25,8 +25,8 @@ def measure(settings: Settings) -> Section:
     """One row for each number of events and of keys."""
     factor = 1_000 if settings.smoke else 1
     section = Section(
-        "batch growth",
-        "batch growth: a → b → c relaxed and strict, from few to many events and keys",
+        "sizes",
+        "sizes: a → b → c relaxed and strict, from few to many events and keys",
         (
             Column("events", "events"),
             Column("keys", "string keys"),

@@ -12,7 +12,7 @@ import re
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -100,15 +100,18 @@ def as_markdown(facts: dict[str, Cell], sections: list[Section]) -> str:
     """All sections as a Markdown document."""
     parts = ["# Measurements", headline(facts)]
     for section in sections:
-        lines = [
-            "| " + " | ".join(column.heading for column in section.columns) + " |",
-            "|" + "---|" * len(section.columns),
-        ]
-        for row in section.rows:
-            cells = (column.text(row).replace("|", "\\|") for column in section.columns)
-            lines.append("| " + " | ".join(cells) + " |")
-        parts += [f"## {section.title}", "\n".join(lines), "\n".join(f"- {note}" for note in section.notes)]
+        parts += [f"## {section.title}", to_table(section), "\n".join(f"- {note}" for note in section.notes)]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def to_table(section: Section) -> str:
+    """A section's rows as a Markdown table, without columns that are empty throughout."""
+    columns = [column for column in section.columns if any(row.get(column.key) is not None for row in section.rows)]
+    lines = ["| " + " | ".join(column.heading for column in columns) + " |", "|" + "---|" * len(columns)]
+    for row in section.rows:
+        cells = (column.text(row).replace("|", "\\|") for column in columns)
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
 
 
 def as_json(facts: dict[str, Cell], sections: list[Section]) -> dict[str, Any]:
@@ -116,7 +119,13 @@ def as_json(facts: dict[str, Cell], sections: list[Section]) -> dict[str, Any]:
     return {
         "environment": facts,
         "sections": {
-            section.name: {"title": section.title, "rows": section.rows, "notes": section.notes} for section in sections
+            section.name: {
+                "title": section.title,
+                "columns": [asdict(column) for column in section.columns],
+                "rows": section.rows,
+                "notes": section.notes,
+            }
+            for section in sections
         },
     }
 

@@ -24,8 +24,11 @@ SECTIONS = {
     "stocks": "stocks",
     "peers": "peers",
     "batch": "batch",
-    "growth": "batch_growth",
+    "sizes": "batch_growth",
     "profile": "batch_profile",
+    "handwritten": "handwritten",
+    "windows": "windows",
+    "growth": "growth",
 }
 """Each section, and the module whose `measure(settings)` gives it. A module with a `draw(section)` gives a picture too.
 Modules are imported when they are needed: some need Spark."""

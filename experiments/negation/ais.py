@@ -17,6 +17,7 @@ unless the negated component is the last but one, as it is in the paper's exampl
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections import defaultdict, deque
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
@@ -147,7 +148,7 @@ class Sase:
         self._window = window
         self._key = key
         self._construction = Pncep(tuple(c for c in components if not c.negated), window, key)
-        self._negative: dict[tuple[Hashable, int], deque[int]] = defaultdict(deque)
+        self._negative: dict[tuple[Hashable, int], list[int]] = defaultdict(list)
         """The times of negative events, by value of the key and component."""
 
     @property
@@ -165,14 +166,14 @@ class Sase:
             if component.negated and component.accepts(event):
                 times = self._negative[value, number]
                 times.append(time)
-                while time - times[0] >= self._window:
-                    times.popleft()
+                del times[: bisect_right(times, time - self._window)]
 
     def _is_allowed(self, sequence: Sequence, value: Hashable) -> bool:
         """Whether no negative event lies between the two events around its place."""
         positive = [number for number, component in enumerate(self._components) if not component.negated]
         for (before, after), (left, right) in zip(pairwise(positive), pairwise(sequence), strict=True):
             for number in range(before + 1, after):
-                if any(left.time < time < right.time for time in self._negative[value, number]):
+                times = self._negative[value, number]
+                if bisect_right(times, left.time) < bisect_left(times, right.time):
                     return False
         return True

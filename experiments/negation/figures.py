@@ -39,12 +39,10 @@ def _throughput(results: Results, path: Path) -> None:
         left.plot(over, after, color=colour, label=f"after, !E{negated}", **AFTER)
         ratios = [speedup(results, "engine", negated, window) for window in over]
         right.plot(over, ratios, color=colour, label=f"engine, !E{negated}", **PUSHED)
-        ratios = [speedup(results, "stacks", negated, window) for window in over]
-        right.plot(over, ratios, color=colour, alpha=0.6, linestyle=":", marker="^", label=f"stacks, !E{negated}")
     left.set_ylabel("events per CPU second")
     left.set_title("Figure 6: throughput")
     right.set_ylabel("pushed in : after")
-    right.set_title("Ratio")
+    right.set_title("Ratio, engine")
     _paper(right, results, "throughput")
     _finish(figure, left, right, over, path)
 

@@ -7,16 +7,22 @@ command line.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from cepheid.pattern import Pattern
+
+if TYPE_CHECKING:
+    from cepheid.spark.embedded import SparkSession
 
 READERS = ("SHELF", "COUNTER", "EXIT")
 SHOPLIFTING = (
@@ -95,8 +101,11 @@ def match_in_memory(shop: Shop, output: str) -> Report:
     return Report(rows, seconds, found.timeline(DRAWN).save(_page(output)))
 
 
-def match_on_spark(shop: Shop, output: str) -> Report:
-    """The stolen tags, found by a Spark that is started for it; the matches are written as Parquet."""
+def match_on_spark(
+    shop: Shop, output: str, watch: Callable[[SparkSession], AbstractContextManager[object]] = nullcontext
+) -> Report:
+    """The stolen tags, found by a Spark that is started for it; the matches are written as Parquet. `watch` is around
+    that job, to show how far it is."""
     from cepheid.spark.embedded import embedded_spark
     from cepheid.spark.timelines import timeline_of
 
@@ -106,7 +115,8 @@ def match_on_spark(shop: Shop, output: str) -> Report:
         begun = time.perf_counter()
         readings = spark.read.parquet(source)
         found = SHOPLIFTING.match(readings, partition_by="tag", order_by="ts")
-        found.matches.write.mode("overwrite").parquet(output)
+        with watch(spark):
+            found.matches.write.mode("overwrite").parquet(output)
         matches = spark.read.parquet(output)
         written = matches.selectExpr("tag", "shelf.ts AS shelf", "exit.ts AS exit").collect()
         rows = [(row["tag"], row["shelf"], row["exit"]) for row in written]

@@ -86,6 +86,7 @@ class Pattern(PatternBuilder):
         measures: Mapping[str, str] | None = None,
         rows: Literal["one", "all"] = "one",
         columns: str | Iterable[str] | None = None,
+        timeouts: bool = False,
         buckets: int | None = None,
         shuffle: Literal["packed", "spark"] = "packed",
         nulls: Literal["error", "drop"] = "error",
@@ -95,6 +96,7 @@ class Pattern(PatternBuilder):
         negation: NegationPlan = "pushed",
         watermark: str | None = None,
         max_ahead: str = "1 day",
+        time: Literal["event", "arrival"] = "event",
         id: str | None = None,
     ) -> FoundInDataFrame | FoundInStream:
         """Find the pattern in a DataFrame, batch or streaming: `.matches` and `.timeouts` are lazy DataFrames.
@@ -105,7 +107,8 @@ class Pattern(PatternBuilder):
         A match is one row: the partition columns, `match_id`, `start_time`, `end_time` and a column for each variable,
         a struct if it takes one event, an array of structs if it may take more. `columns` names what the structs hold.
         `measures` are columns computed instead, such as `{"total": "SUM(b.amount)"}` (with `columns`, both come).
-        `rows="all"` gives a row for each event of a match, with `variable` and `sequence`.
+        `rows="all"` gives a row for each event of a match, with `variable` and `sequence`. `timeouts=True` says that
+        `.timeouts` will be asked for: whatever stands against that is said at once.
 
         Keys are spread over `buckets`, each matched by one task; their number follows the size of the input if not
         given. A bucket is held in a worker's memory, up to `max_bucket_bytes`; `shuffle="spark"` sorts rows by Spark
@@ -113,9 +116,10 @@ class Pattern(PatternBuilder):
         `negation` as in `match_events`.
 
         Of a stream, matches, timeouts, and late and rejected rows are streams, and `.start(...)` runs one query for
-        them all. Events may come up to `watermark` behind the latest one ("10 seconds" if the stream has no watermark
-        of its own); those further ahead of the clock than `max_ahead` are rejected. `id` names conditions that are
-        Spark Columns, so that saved state is not given to other ones.
+        them all; what follows says nothing to a batch. Events may come up to `watermark` behind the latest one ("10
+        seconds" if the stream has no watermark of its own); those further ahead of the clock than `max_ahead` are
+        rejected. With `time="arrival"` events are taken as they come, at the time of their micro-batch. `id` names
+        conditions that are Spark Columns, so that saved state is not given to other ones.
         """
         from cepheid.engine.negation_after import checked_plan
         from cepheid.engine.tables import Options
@@ -129,10 +133,20 @@ class Pattern(PatternBuilder):
         if require_dataframe(events).isStreaming:
             from cepheid.spark.streaming import FoundInStream, StreamPlan, Timing
 
-            timing = Timing(watermark, max_ahead)
-            return FoundInStream(StreamPlan(self.tree, events, keys, order, asked, buckets, options, timing, id))
+            _refuse_on_stream(shuffle=shuffle != "packed", nulls=nulls != "error", negation=negation != "pushed")
+            timing = Timing(watermark, max_ahead, time)
+            stream = StreamPlan(self.tree, events, keys, order, asked, buckets, options, timing, id)
+            stream.tables(timeouts)
+            return FoundInStream(stream)
+        if time != "event":
+            raise InputError(
+                f"time={time!r} needs a streaming DataFrame: the rows of a batch have not arrived one by one.\n"
+                "  Leave it out; order_by names the time of the events."
+            )
         movement = Movement(buckets, shuffle, nulls, max_bucket_bytes)
-        return Found(BatchPlan(self.tree, events, keys, order, asked, movement, options, checked_plan(negation)))
+        batch = BatchPlan(self.tree, events, keys, order, asked, movement, options, checked_plan(negation))
+        batch.tables(timeouts)
+        return Found(batch)
 
     def as_transform(self, **arguments: Any) -> Callable[[DataFrame], DataFrame]:
         """The matches as a step of a chain, `df.transform(pattern.as_transform(partition_by=…, order_by=…))`; the
@@ -245,3 +259,13 @@ class Pattern(PatternBuilder):
 
 def _names(given: str | Iterable[str]) -> tuple[str, ...]:
     return (given,) if isinstance(given, str) else tuple(given)
+
+
+def _refuse_on_stream(**given: bool) -> None:
+    """Arguments that say nothing to a stream."""
+    named = next((name for name, is_given in given.items() if is_given), None)
+    if named is not None:
+        raise InputError(
+            f"{named}= is for batch DataFrames only, and this one is a stream.\n"
+            "  Leave it out; rows without a time come out in `.rejected`."
+        )

@@ -145,11 +145,23 @@ def operator(case: Case) -> Answer:
     return stream_answer(stream.found)
 
 
+def stream(case: Case) -> Answer:
+    """A streaming query on Spark: the events come in disorder, in micro-batches."""
+    from conformance.spark_streams import found_by_spark
+    from conformance.streams import arrival, in_time
+
+    tree = in_time(checked_tree(case))
+    if not case.events:
+        return Answer()
+    return stream_answer(found_by_spark(tree, arrival(case), case.timeouts is not None))
+
+
 ENGINES: dict[str, Engine] = {
     "reference": reference,
     "definition": by_definition,
     "kernel": kernel,
     "operator": operator,
+    "stream": stream,
 }
 
 

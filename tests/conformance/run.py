@@ -34,6 +34,8 @@ SHOWN = 5
 ON_SPARK = ("batch",)
 SAMPLE_ON_SPARK = 200
 """Cases that an engine on Spark runs if nothing else is asked for."""
+SAMPLE_OF_STREAMS = 30
+"""The same for streams, where each case is a query of its own."""
 
 
 @dataclass
@@ -164,7 +166,8 @@ def main() -> int:
     here, is_on_spark = Path(__file__).parent, arguments.engine in ON_SPARK
     paths = arguments.files or sorted([*here.glob("*.jsonl"), *here.glob("*.jsonl.gz")])
     corpora = {path.name: list(read(path)) for path in paths}
-    count = arguments.sample or (SAMPLE_ON_SPARK if is_on_spark else None)
+    few = SAMPLE_ON_SPARK if is_on_spark else SAMPLE_OF_STREAMS if arguments.engine == "stream" else None
+    count = arguments.sample or few
     if count is not None and not arguments.all:
         corpora = chosen(corpora, count)
     passed = failed = 0

@@ -6,12 +6,14 @@ import dataclasses
 import random
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from cases import Case
 
 from cepheid.syntax.tree import PatternTree, Span, SpanUnit
+
+if TYPE_CHECKING:
+    from cases import Case
 
 BEGIN = datetime(2025, 1, 1)
 BEGIN_MS = int((BEGIN - datetime(1970, 1, 1)) / timedelta(milliseconds=1))

@@ -46,6 +46,13 @@ def test_the_papers_example_by_the_engine(plan: str) -> None:
     assert sorted(matched(QUERY, EVENTS, plan)) == sorted(FINAL)
 
 
+def test_the_papers_query_as_text() -> None:
+    text = "EVENT SEQ(A a, B b, !(C c), D d) WHERE [attr1] ∧ d.attr2 = '1' WITHIN 20"
+    events = [{**row, "attr2": str(row["attr2"])} for row in EVENTS]
+    for plan in ("pushed", "after"):
+        assert sorted(matched(Pattern.parse(text), events, plan)) == sorted(FINAL)
+
+
 def test_what_a_negative_event_removed_stays_in_reach_of_what_came_before_it() -> None:
     types = ("A", "B", "C", "D")
     query = tuple(Component(lambda row, name=name: row["type"] == name, name == "B") for name in types)

@@ -62,7 +62,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_tiny_run(written: Path) -> None:
     results = json.loads((written / "results.json").read_text(encoding="utf-8"))
     assert len(results["counts"]) == 5 * 2
-    assert len(results["measurements"]) == 2 * 2 * 3 * 2
+    assert len(results["measurements"]) == (2 + 1) * 3 * 2
     by_query: dict[tuple[int, int], set[int]] = {}
     for row in results["measurements"]:
         if row["method"] == "engine":

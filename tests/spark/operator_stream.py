@@ -42,13 +42,22 @@ class OperatorStream:
         buckets: int = 2,
         forgetful: bool = False,
         identity: str = "{}",
+        is_arrival: bool = False,
     ) -> None:
         tables = tabulate(build(tree, bind(tree, Schema.from_arrow(schema))), Options(timeouts=timeouts))
         self.tables, self.schema, self.partition_by, self.buckets = tables, schema, tuple(partition_by), buckets
         names = tuple(schema.names)
         shape = Shape(tables.automaton.variables, tables.automaton.looping, names, with_moment=True)
         work = StreamWork(
-            tables.for_workers(), self.partition_by, tuple(order_by), shape, timeouts, names, names, identity
+            tables.for_workers(),
+            self.partition_by,
+            tuple(order_by),
+            shape,
+            timeouts,
+            names,
+            names,
+            identity,
+            is_arrival,
         )
         self.work = work
         # The extractor lets every cell through: the plan leaves the watermarked column behind, so Spark drops nothing.

@@ -233,5 +233,7 @@ def test_what_is_refused(payments: DataFrame, spark: SparkSession) -> None:
             LOOP.match(payments, **{argument: wrong}, **KEYS)
     with pytest.raises(InputError, match=r"columns=\[\]"):
         LOOP.match(payments, columns=[], **KEYS)
+    with pytest.raises(InputError, match="time='arrival' needs a streaming DataFrame"):
+        LOOP.match(payments, time="arrival", **KEYS)
     with pytest.raises(InputError, match="match_events"):
         LOOP.match(payments.toPandas(), **KEYS)

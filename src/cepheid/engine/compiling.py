@@ -15,7 +15,7 @@ import logging
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 import numba
 from numba.core import caching, cgutils
@@ -101,11 +101,11 @@ class _Locator:
         return cls(py_func, py_file)
 
 
-class _Form(caching.CompileResultCacheImpl):  # type: ignore[misc]
-    _locator_classes: ClassVar = [_Locator]
+class _Form(caching.CompileResultCacheImpl):
+    _locator_classes = [_Locator]  # noqa: RUF012  # as numba declares it
 
 
-class _Kept(caching.FunctionCache):  # type: ignore[misc]
+class _Kept(caching.FunctionCache):
     """numba's cache of one function, at the kernel's place."""
 
     _impl_class = _Form
@@ -115,7 +115,7 @@ def _decorated(function: _Function, **options: Any) -> _Function:
     """numba's decorator, told where to keep what it compiles."""
     result: Any = numba.njit(nogil=True, error_model="numpy", **options)(function)
     if PLACE is not None and hasattr(result, "_cache"):  # absent where NUMBA_DISABLE_JIT leaves the function as it is
-        result._cache = _Kept(function)
+        result._cache = _Kept(function)  # type: ignore[no-untyped-call]
     return result  # type: ignore[no-any-return]
 
 

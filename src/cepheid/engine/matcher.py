@@ -148,6 +148,11 @@ class Matcher:
         """Runs that wait; some may be over already and wait to be dropped."""
         return int(self.pool.slots[:, l.K_LIVE].sum())
 
+    def waiting(self) -> Integers:
+        """The runs themselves, partition by partition."""
+        found: Integers = buffer.live_runs(self.pool.lists, self.pool.slots, self.pool.runs)
+        return found
+
     def deadline(self) -> int | None:
         """The earliest moment at which time may decide something, None if there is none."""
         slots = self.pool.slots
@@ -188,7 +193,7 @@ class Matcher:
         """The slots all of whose runs have run out of their window, or are over."""
         pool, within = self.pool, int(self.tables.arrays.params[l.P_WITHIN])
         counts = pool.slots[:, l.K_LIVE]
-        runs = buffer.live_runs(pool.lists, pool.slots, pool.runs)
+        runs = self.waiting()
         start = self.held.time[pool.nodes[pool.runs[runs, l.R_NODE], l.N_START]]
         is_over = pool.runs[runs, l.R_OPEN] == 0
         if within != l.NEVER:

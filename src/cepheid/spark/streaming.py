@@ -41,6 +41,7 @@ from cepheid.engine.matcher import warm_up
 from cepheid.engine.programs import NotCompiled
 from cepheid.engine.tables import Options, Tables, tabulate
 from cepheid.errors import InputError
+from cepheid.explain import Execution, Explanation, explain, rows_that_travel
 from cepheid.spark.buckets import parallelism, spread_ids
 from cepheid.spark.frames import arrow_schema, order_columns, partition_columns, refuse_names_by_case
 from cepheid.spark.masks import mask, to_column, wanted
@@ -68,6 +69,7 @@ from cepheid.syntax.tree import PatternTree, SpanUnit
 
 DEFAULT_WATERMARK = "10 seconds"
 WATERMARKED = "__event_time"
+ARRIVAL = ("arrival", "arrival_order")
 WATERMARK_METADATA = "spark.watermarkDelayMs"
 
 
@@ -79,6 +81,19 @@ class Timing:
     """How much later than the latest event an event may come; None: as the stream says itself, or 10 seconds."""
     max_ahead: str
     """How far ahead of the clock a time may lie."""
+    source: str = "event"
+    """Whether time is that of the events, or that of the micro-batch in which they arrive."""
+
+    @property
+    def is_arrival(self) -> bool:
+        return self.source == "arrival"
+
+    def __post_init__(self) -> None:
+        if self.source not in ("event", "arrival"):
+            raise InputError(
+                f'time={self.source!r} is neither "event" nor "arrival".\n'
+                '  "event": by the column that order_by names first; "arrival": by the micro-batch.'
+            )
 
 
 class FoundInStream:
@@ -89,7 +104,7 @@ class FoundInStream:
     """
 
     def __init__(self, plan: StreamPlan) -> None:
-        self._plan = plan
+        self.plan = plan
 
     @cached_property
     def matches(self) -> DataFrame:
@@ -131,14 +146,15 @@ class FoundInStream:
         """
         sinks = {MATCHES: matches, TIMEOUTS: timeouts, LATE: late, REJECTED: rejected}
         given = {kind: sink for kind, sink in sinks.items() if sink is not None}
-        return start(self._plan, given, checkpoint, dict(trigger or {}), name, flush)
+        return start(self.plan, given, checkpoint, dict(trigger or {}), name, flush)
 
-    def explain(self) -> str:
-        """The automaton and how Spark runs it."""
-        return self._plan.explain()
+    def explain(self) -> Explanation:
+        """What the pattern means and how Spark runs it on this stream."""
+        plan = self.plan
+        return explain(plan.tree, Schema.from_arrow(arrow_schema(plan.rows.schema)), plan.execution(), plan.options)
 
     def _output(self, kind: str) -> DataFrame:
-        plan = self._plan
+        plan = self.plan
         if plan.session.conf.get(PROVIDER, "") != ROCKSDB:
             raise InputError(
                 f"Spark keeps the state of streams by {plan.session.conf.get(PROVIDER, 'its default')}, "
@@ -164,13 +180,15 @@ class StreamPlan:
         name: str | None,
     ) -> None:
         refuse_names_by_case(rows.schema)
+        self.timing = timing
+        if timing.is_arrival:
+            rows, order_by = self._arriving(rows, order_by)
         self.rows = rows
         self.session = rows.sparkSession
         arrow = arrow_schema(rows.schema)
         self.partition_by = partition_columns(rows.schema, partition_by)
         self.order_by = order_columns(rows.schema, arrow, order_by)
         self.time = rows.schema[self.order_by[0]]
-        self.timing = timing
         self._check_time()
         check_units(tree, SpanUnit.MICROSECOND, self.order_by[0])
         self.tree = tree
@@ -213,7 +231,7 @@ class StreamPlan:
             self.order_by,
             {name: self.rows.schema[name].dataType.simpleString() for name in self.output.travelling},
             dict(self.asked.measures),
-            "event",
+            self.timing.source,
         )
 
     def operated(self, timeouts: bool, control: str | None = None) -> DataFrame:
@@ -225,21 +243,25 @@ class StreamPlan:
             ids = F.explode(F.array(*[F.lit(number) for number in self.bucket_ids]))
             ends = self.session.readStream.schema("value string").text(control)
             packed = packed.unionByName(ends.select(ids.alias(BUCKET), F.lit(None).cast("binary").alias(PAYLOAD)))
-        arguments = tuple(column for column in self._argument_names())
-        work = StreamWork(
-            tables.for_workers(),
-            self.partition_by,
-            self.order_by,
-            self.output.shape(timeouts=True),
-            timeouts,
-            (*self.output.travelling, *arguments),
-            self.output.travelling,
-            self.identity(timeouts),
-        )
+        work = self.work(timeouts)
         operated = packed.groupBy(BUCKET).transformWithStateInPandas(
             StreamOperator(work), OUTPUT, "append", "EventTime"
         )
         return operated.observe("cepheid", *[F.sum(counted).alias(counted) for counted in COUNTED])
+
+    def work(self, timeouts: bool) -> StreamWork:
+        """What the workers must know."""
+        return StreamWork(
+            self.tables(timeouts).for_workers(),
+            self.partition_by,
+            self.order_by,
+            self.output.shape(timeouts=True),
+            timeouts,
+            (*self.output.travelling, *self._argument_names()),
+            self.output.travelling,
+            self.identity(timeouts),
+            self.timing.is_arrival,
+        )
 
     def unpacked(self, operated: DataFrame, kind: str) -> DataFrame:
         """The rows of one kind; the operator's output may be a stream or one micro-batch of it."""
@@ -274,18 +296,25 @@ class StreamPlan:
         """Go on with the buckets that a checkpoint was written with."""
         self.bucket_ids = ids
 
-    def explain(self) -> str:
-        dropped = self.all_rows_travel
-        late = "the stream's own watermark" if self._own_watermark() else f"watermark {self._delay_ms()} ms"
-        lines = [
-            "rows that no condition wants are dropped first" if dropped is None else f"all rows travel: {dropped}",
-            f"columns that travel: {', '.join(self.output.travelling)}",
-            f"{len(self.bucket_ids)} buckets of keys"
+    def execution(self) -> Execution:
+        """How the plan runs, for explanations."""
+        tables = self.tables(False)
+        late = "the stream's own" if self._own_watermark() else f"{self._delay_ms()} ms behind the latest event"
+        return Execution(
+            "Spark, streaming",
+            columns=self.output.travelling,
+            computed=(
+                f"mask of {len(self.automaton.predicates)} conditions",
+                *(str(expression) for expression in tables.columns),
+            ),
+            rows=rows_that_travel(self.all_rows_travel),
+            buckets=f"{len(self.bucket_ids)} buckets of keys" if self.partition_by else "one, for all rows",
+            shuffle="packed: Arrow batches cut into a cell for each bucket, a state for each bucket",
+            further=(("watermark", late),),
+            warnings=()
             if self.partition_by
-            else "one bucket: without partition_by nothing is parallel",
-            late,
-        ]
-        return f"{self.automaton}\n\nSpark, streaming: " + "; ".join(lines)
+            else ("One bucket: without partition_by nothing is parallel. Name the columns that a match shares.",),
+        )
 
     def _prepared(self, tables: Tables) -> DataFrame:
         """What travels: the needed columns, bits and values, time in microseconds, why a row is rejected, its key's
@@ -296,7 +325,9 @@ class StreamPlan:
         if not self._own_watermark():
             rows = rows.withWatermark(WATERMARKED, f"{self._delay_ms()} milliseconds")
         if self.all_rows_travel is None:
-            rows = rows.where(wanted(predicates) | (F.col(REASON) != 0))
+            # NULL where a row is rejected. Asking for this column keeps Spark from dropping rows before the watermark
+            # has seen them: time must move on with events that no condition wants, too.
+            rows = rows.where(wanted(predicates) | F.col(WATERMARKED).isNull())
         masks = [
             mask([predicates[index] for index in page]).alias(mask_name(number))
             for number, page in enumerate(tables.pages)
@@ -316,7 +347,8 @@ class StreamPlan:
 
     def _argument_names(self) -> list[str]:
         """The columns that measures read."""
-        return [summary.argument for summary in self.output.shape(True).summaries if summary.argument is not None]
+        arguments = [summary.argument for summary in self.output.shape(True).summaries]
+        return list(dict.fromkeys(argument for argument in arguments if argument is not None))
 
     def _key_hashes(self) -> list[Column]:
         """128 bits of hash; a NULL is told from a missing part by where it stands, and 0.0 and -0.0 are one key."""
@@ -359,7 +391,25 @@ class StreamPlan:
             return F.expr(f"{quoted(field.name)} + INTERVAL '0' SECOND").alias(field.name)
         return column
 
+    def _arriving(self, rows: DataFrame, order_by: tuple[str, ...]) -> tuple[DataFrame, tuple[str, ...]]:
+        """The stream with the time of its micro-batch and the place in it as columns; both are the same on a replay."""
+        if order_by or self.timing.watermark is not None:
+            raise InputError(
+                'time="arrival" takes events in the order in which they come, so order_by and watermark have no '
+                "meaning.\n  Leave them out."
+            )
+        clash = next((name for name in rows.columns if name.lower() in ARRIVAL), None)
+        if clash is not None:
+            raise InputError(
+                f'time="arrival" adds the columns {" and ".join(ARRIVAL)}, and the events have {clash!r} already.\n'
+                "  Rename that column."
+            )
+        added = (F.current_timestamp(), F.monotonically_increasing_id())
+        return rows.select("*", *[column.alias(name) for column, name in zip(added, ARRIVAL, strict=True)]), ARRIVAL
+
     def _delay_ms(self) -> int:
+        if self.timing.is_arrival:
+            return 0
         span = to_span(self.timing.watermark or DEFAULT_WATERMARK, "watermark")
         return -(-int(span.length) // 1000)
 

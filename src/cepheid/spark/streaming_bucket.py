@@ -38,6 +38,8 @@ class StreamWork(Work):
     """The columns that late and rejected rows show."""
     identity: str
     """What must not change as long as the state lives, as JSON text (see `streaming_identity`)."""
+    is_arrival: bool = False
+    """Whether events are handled as they come, at the time of their micro-batch."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from typing import Any
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
@@ -73,6 +74,16 @@ class Checkpoint:
     def ended(self) -> None:
         """Note that everything has been decided."""
         self._write(self._over, ["over"])
+
+    def identity(self) -> dict[str, Any]:
+        """What the checkpoint was written for."""
+        saved = self._lines(self._identity)
+        if not saved:
+            raise StateError(
+                f"{self.path!r} is no checkpoint of a pattern.\n  Give the path that start(checkpoint=...) was given."
+            )
+        known: dict[str, Any] = json.loads(saved[0])
+        return known
 
     def query_id(self) -> str:
         """Spark's id of the query, which survives restarts."""

@@ -72,7 +72,12 @@ class StreamOperator(StatefulProcessor):
         is_end = len(packed) < len(cells)  # a cell without rows: the control source says that the input is over
         watermark = 1000 * watermark_ms if watermark_ms > 0 else -1  # 0: Spark has seen no time yet
         head, bucket = self.store.load(bucket_id)
-        rows = self._sorted(packed, watermark, head.ended)
+        if self.work.is_arrival:  # what is there has been handled; only a clock that was set back is behind it
+            rows = self._sorted(packed, bucket.watermark - 1, head.ended)
+            if rows.accepted is not None:
+                watermark = max(watermark, pc.max(rows.accepted[TIME]).as_py())
+        else:
+            rows = self._sorted(packed, watermark, head.ended)
         if rows.accepted is not None:
             bucket.receive(rows.accepted)
         decided = bucket.advance(watermark)
@@ -105,7 +110,7 @@ class StreamOperator(StatefulProcessor):
     def _timer(self, head: Head, bucket: BucketRuns, watermark_ms: int) -> int | None:
         """See to it that Spark calls again at the next deadline, data or not."""
         deadline = bucket.deadline()
-        timer = None if deadline is None else max(-(-deadline // 1000), watermark_ms + 1)
+        timer = None if deadline is None else max(-(-deadline // 1000), watermark_ms + 1, 1)
         if timer != head.timer:
             if head.timer is not None:
                 self.handle.deleteTimer(head.timer)

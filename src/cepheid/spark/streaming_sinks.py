@@ -11,15 +11,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructType
 
+from cepheid.conditions.printing import quoted
 from cepheid.errors import InputError
+from cepheid.spark.sinks import Files, Table
 from cepheid.spark.streaming_flush import Checkpoint
 from cepheid.spark.streaming_operator import KIND
 
@@ -28,19 +31,11 @@ if TYPE_CHECKING:
 
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+NEW_ROWS = "cepheid_new_rows"
 Function: TypeAlias = Callable[[DataFrame, int], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Files:
-    """Files in a directory, those of each micro-batch in `query=<id>/batch=<n>` below it."""
-
-    path: str
-    format: str = "parquet"
-    options: dict[str, str] = field(default_factory=dict)
-
-
-Sink: TypeAlias = str | Files | Function
+Sink: TypeAlias = str | Files | Table | Function
 
 
 class Memory:
@@ -76,6 +71,41 @@ class WrittenFiles:
         rows.write.format(self.files.format).options(**self.files.options).mode("overwrite").save(place)
 
 
+@dataclass
+class MergedTable:
+    """Adds the rows whose key the table does not have yet; a second time changes nothing."""
+
+    table: Table
+
+    def __call__(self, rows: DataFrame, batch: int) -> None:
+        rows.dropDuplicates([self.table.key]).createOrReplaceTempView(NEW_ROWS)
+        rows.sparkSession.sql(self._merge(NEW_ROWS))
+
+    def _merge(self, source: str) -> str:
+        key = quoted(self.table.key)
+        return (
+            f"MERGE INTO {self.table.name} AS target USING {source} AS given ON target.{key} = given.{key} "
+            "WHEN NOT MATCHED THEN INSERT *"
+        )
+
+    def check(self, session: SparkSession) -> MergedTable:
+        """Refuse a table that cannot be merged into: merging no rows shows whether Spark can."""
+        name, key = self.table.name, self.table.key
+        if not session.catalog.tableExists(name):
+            raise InputError(f"table({name!r}): there is no such table.\n  Create it first, in a format with MERGE.")
+        if key not in session.table(name).columns:
+            raise InputError(f"table({name!r}, key={key!r}): the table has no column {key!r} to tell rows apart by.")
+        try:
+            session.sql(self._merge(f"(SELECT * FROM {name} WHERE false)"))
+        except PySparkException as error:
+            raise InputError(
+                f"table({name!r}) cannot be merged into, so a replayed micro-batch would write its rows twice.\n"
+                "  Use a table of a transactional format such as Delta or Iceberg, or files(path).\n"
+                f"  Spark says: {str(error).strip().splitlines()[0][:200]}"
+            ) from error
+        return self
+
+
 def to_console(kind: str) -> Function:
     """Prints the rows of each micro-batch."""
 
@@ -108,15 +138,20 @@ def start(
     plan: StreamPlan, sinks: dict[str, Sink], checkpoint: str, trigger: dict[str, Any], name: str | None, flush: bool
 ) -> StreamingQuery:
     """Start the query. With `flush`, let it work through all there is, end the input and return when it is done."""
+    if flush and trigger not in ({}, {"availableNow": True}):
+        raise InputError(
+            f"flush=True ends the input, so the trigger {trigger!r} has nothing to wait for.\n"
+            '  Leave the trigger out, or give {"availableNow": True}.'
+        )
     if not sinks:
         raise InputError('no sink is given.\n  Name at least one output, such as start(matches="console", ...).')
+    writers = {kind: _writer(plan, kind, sink, checkpoint) for kind, sink in sinks.items()}
     place = Checkpoint(plan.session, checkpoint)
     timeouts = "timeouts" in sinks
     saved = place.prepare(plan.identity(timeouts), flush)
-    if saved is not None and plan.buckets_given is None:
+    if saved is not None and plan.buckets_given in (None, len(saved)):  # which ids they have is ours to choose
         plan.with_buckets(saved)
     place.check(plan.identity(timeouts))
-    writers = {kind: _writer(plan, kind, sink, checkpoint) for kind, sink in sinks.items()}
 
     def begin(how: dict[str, Any]) -> StreamingQuery:
         with _settings(plan.session, plan.partitions):
@@ -128,11 +163,6 @@ def start(
 
     if not flush:
         return begin(trigger)
-    if trigger not in ({}, {"availableNow": True}):
-        raise InputError(
-            f"flush=True ends the input, so the trigger {trigger!r} has nothing to wait for.\n"
-            '  Leave the trigger out, or give {"availableNow": True}.'
-        )
     begin({"availableNow": True}).awaitTermination()
     place.end()
     query = begin({"availableNow": True})
@@ -145,6 +175,8 @@ def _writer(plan: StreamPlan, kind: str, sink: Sink, checkpoint: str) -> Functio
     """What writes one output."""
     if isinstance(sink, Files):
         return WrittenFiles(sink, checkpoint)
+    if isinstance(sink, Table):
+        return MergedTable(sink).check(plan.session)
     if sink == "console":
         return to_console(kind)
     if sink == "memory":
@@ -155,7 +187,8 @@ def _writer(plan: StreamPlan, kind: str, sink: Sink, checkpoint: str) -> Functio
         return sink
     raise InputError(
         f"{kind}={sink!r} is no sink.\n"
-        '  Give files(path, "parquet"), "console", "memory", or a function of a DataFrame and the batch number.'
+        '  Give files(path, "parquet") or table(name) of cepheid.spark.sinks, "console", "memory", or a function of a\n'
+        "  DataFrame and the batch number."
     )
 
 

@@ -24,10 +24,9 @@ import dataclasses
 import uuid
 from collections import OrderedDict
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
-from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 
 from cepheid.errors import StateError
 from cepheid.spark.streaming_bucket import BucketRuns, StreamWork
@@ -73,10 +72,32 @@ _MEMORY: OrderedDict[str, _Remembered] = OrderedDict()
 """Live buckets of this worker by their birth, the least recently used first."""
 
 
+class Value(Protocol):
+    """A state variable with one value."""
+
+    def get(self) -> Any: ...
+    def update(self, newValue: Any, /) -> None: ...
+
+
+class Values(Protocol):
+    """A state variable with a value for each key."""
+
+    def getValue(self, key: Any, /) -> Any: ...
+    def updateValue(self, key: Any, value: Any, /) -> None: ...
+    def removeKey(self, key: Any, /) -> None: ...
+
+
+class Handle(Protocol):
+    """Where state variables come from: Spark's handle, or a checkpoint that is only read."""
+
+    def getValueState(self, stateName: str, schema: str, /) -> Value: ...
+    def getMapState(self, stateName: str, userKeySchema: str, valueSchema: str, /) -> Values: ...
+
+
 class BucketStore:
     """The state variables of the operator; they always speak of the bucket that Spark is at."""
 
-    def __init__(self, handle: StatefulProcessorHandle, work: StreamWork) -> None:
+    def __init__(self, handle: Handle, work: StreamWork) -> None:
         self.work = work
         self.state_bytes = 0
         """Base and journal of the bucket that was saved last."""

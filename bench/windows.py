@@ -1,0 +1,194 @@
+"""The stock ladder: sequences of 3 to 24 trades in windows of half a second to 40 s, every combination counted.
+
+One partition, followed by any, no skip: the number of partial matches explodes with the window. Half of the queries
+end with an event that never occurs, so that they keep runs but write nothing. The data has no licence: bring your own.
+
+Each query runs in a process of its own, for 120 s at most. Where an engine does not end, larger windows of the same
+sequence are left out.
+"""
+
+from __future__ import annotations
+
+import json
+import lzma
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import flink
+import numpy as np
+import pyarrow as pa
+from measuring import Settings, peak_memory
+from reporting import Column, Section
+from stocks import EVENT
+
+from cepheid import CepheidError, Pattern
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SOURCES = Path(__file__).parent / "java"
+TRADES = (
+    "SELL INTC", "BUY RIMM", "BUY QQQ", "SELL IPIX", "BUY AMAT", "SELL CSCO", "BUY YHOO", "SELL DELL",
+    "BUY ORCL", "SELL MSFT", "BUY IPIX", "SELL RIMM", "BUY CSCO", "SELL QQQ", "BUY INTC", "SELL AMAT",
+    "BUY DELL", "SELL YHOO", "BUY MSFT", "SELL ORCL", "BUY QQQ", "SELL INTC", "BUY RIMM", "SELL CSCO",
+)  # fmt: skip
+"""A sequence of n trades is the first n of these."""
+NEVER = "BUY NONE"
+LENGTHS = (3, 6, 9, 12, 24)
+WINDOWS = (500, 1_000, 2_000, 5_000, 10_000, 20_000, 30_000, 40_000)
+SECONDS = 120
+MAXIMUM_RUNS = 10_000_000
+MAXIMUM_MATCHES = 10_000_000
+
+
+def trades(length: int, never: bool) -> list[str]:
+    """The trades of a query."""
+    return [*TRADES[: length - never], *([NEVER] if never else [])]
+
+
+def query(sequence: list[str], window: int) -> Pattern:
+    """A sequence of trades."""
+    pattern: Pattern | None = None
+    for number, trade in enumerate(sequence):
+        kind, name = trade.split()
+        part = Pattern.begin(f"e{number}") if pattern is None else pattern.followed_by_any(f"e{number}")
+        pattern = part.where(f"type = '{kind}' AND name = '{name}'")
+    assert pattern is not None
+    return pattern.within(window)
+
+
+def measure(settings: Settings) -> Section:
+    """One row a sequence and window."""
+    section = Section(
+        "windows",
+        "windows: sequences of stock trades, followed by any, no skip, one partition",
+        (
+            Column("length", "length"),
+            Column("never", "last event never occurs"),
+            Column("window", "window, s", 1),
+            Column("matches", "matches"),
+            Column("cpu", "Cepheid, CPU s"),
+            Column("rate", "events per CPU s", 0),
+            Column("memory", "memory, GB"),
+            Column("stopped", "stopped by"),
+            Column("their_cpu", "FlinkCEP, CPU s"),
+            Column("their_rate", "events per CPU s", 0),
+            Column("their_stopped", "stopped by"),
+            Column("ratio", "× FlinkCEP", 1),
+            Column("right", "same matches"),
+        ),
+    )
+    if settings.stocks is None:
+        section.notes.append("Left out: name the file stocks.stream.xz with --stocks.")
+        return section
+    section.notes.append(
+        f"Each query alone, once, {SECONDS} s at most, one core; kernel compiled, FlinkCEP's JVM started for it. "
+        "Cepheid: match_events on an Arrow table. FlinkCEP: a job of parallelism 1, events in memory, CPU seconds of "
+        f"the job. Stopped by: time, or Cepheid's own limits of {MAXIMUM_RUNS:,} runs and as many matches an event."
+    )
+    with TemporaryDirectory() as place:
+        file = Path(place) / "stocks.csv"
+        events = _plain(settings.stocks, file)
+        for length in (3, 6) if settings.smoke else LENGTHS:
+            for never in (False, True):
+                if settings.wants(str(length)):
+                    _ladder(section, settings, file, events, length, never)
+    return section
+
+
+def _ladder(section: Section, settings: Settings, file: Path, events: int, length: int, never: bool) -> None:
+    """All windows of one sequence, as long as an engine ends."""
+    stopped: dict[str, str] = {} if settings.flink else {"theirs": "not asked"}
+    for window in WINDOWS[:2] if settings.smoke else WINDOWS:
+        sequence = trades(length, never)
+        row: dict[str, Any] = {"length": length, "never": "yes" if never else "no", "window": window / 1000}
+        found: dict[str, int] = {}
+        ours = [sys.executable, __file__, str(file), str(window), *sequence]
+        engines = {"ours": ours}
+        if settings.flink:
+            jars = flink.jars(place=settings.flink)
+            engines["theirs"] = flink.command(SOURCES, jars, "StockLadder", file, window, *sequence)
+        for engine, command in engines.items():
+            if engine in stopped:
+                continue
+            said = _asked(command)
+            prefix = "" if engine == "ours" else "their_"
+            if "stopped" in said:
+                stopped[engine] = row[f"{prefix}stopped"] = said["stopped"]
+            else:
+                found[engine] = said["matches"]
+                row |= {f"{prefix}cpu": said["cpu"], f"{prefix}rate": events / said["cpu"]}
+            if engine == "ours" and "memory" in said:
+                row["memory"] = said["memory"] / 1e9
+        if len(found) == 2:
+            row |= {"ratio": row["their_cpu"] / row["cpu"], "right": found["ours"] == found["theirs"]}
+        row["matches"] = found.get("ours", found.get("theirs"))
+        section.rows.append(row)
+        if len(stopped) == 2:
+            return
+
+
+def _asked(command: list[str]) -> dict[str, Any]:
+    """What a process says of itself, or what stopped it."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=SECONDS)
+    except subprocess.TimeoutExpired:
+        return {"stopped": f"{SECONDS} s"}
+    if done.returncode:
+        if "OutOfMemoryError" in done.stderr:
+            return {"stopped": "memory"}
+        raise RuntimeError(f"{command[0]} failed:\n{done.stderr[-2000:]}")
+    said: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return said
+
+
+def _plain(stocks: Path, file: Path) -> int:
+    """Write the events as lines `type,name,time`; returns how many there are."""
+    found = EVENT.findall(lzma.decompress(stocks.read_bytes()).decode())
+    if not found:
+        raise SystemExit(f"{stocks} holds no event of the form SELL(id=…,name=…,…,stock_time=…)")
+    file.write_text("".join(f"{kind},{name},{time}\n" for kind, name, time in found), encoding="utf-8")
+    return len(found)
+
+
+def _ours(file: str, window: str, *sequence: str) -> None:
+    """Runs in a process of its own: print what the query needed."""
+    import time
+
+    lines = [line.split(",") for line in Path(file).read_text(encoding="utf-8").splitlines()]
+    kinds, names, times = zip(*lines, strict=True)
+    table = pa.table({"type": kinds, "name": names, "time": np.array(times, np.int64), "line": np.arange(len(lines))})
+    Pattern.begin("warm").match_events(table.slice(0, 1), order_by="time")
+    begun = time.process_time()
+    try:
+        found = query(list(sequence), int(window)).match_events(
+            table, order_by=("time", "line"), max_runs=MAXIMUM_RUNS, max_matches_per_event=MAXIMUM_MATCHES
+        )
+    except CepheidError as error:
+        print(json.dumps({"stopped": str(error).splitlines()[0], "memory": peak_memory()}))
+        return
+    spent = time.process_time() - begun
+    print(json.dumps({"matches": found.matches_table.num_rows, "cpu": spent, "memory": peak_memory()}))
+
+
+def draw(section: Section) -> Figure:
+    """Events per CPU second over the window, a panel for each kind of query."""
+    from plots import curves
+
+    panels: dict[str, dict[str, tuple[list[float], list[float]]]] = {}
+    for row in section.rows:
+        last = "never occurs" if row["never"] == "yes" else "occurs"
+        panel = panels.setdefault(f"window, s (last event {last})", {})
+        for name, key in (("Cepheid", "rate"), ("FlinkCEP", "their_rate")):
+            if row.get(key) is not None:
+                across, upwards = panel.setdefault(f"{name}, {row['length']}", ([], []))
+                across.append(float(row["window"] or 0))
+                upwards.append(float(row[key] or 0))
+    return curves(panels, "events per CPU second")
+
+
+if __name__ == "__main__":
+    _ours(*sys.argv[1:])
