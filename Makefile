@@ -8,12 +8,14 @@ LINTED := src tests bench experiments examples scripts
 PARALLEL := -n auto --maxprocesses 4
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lint types imports unit conformance negation docs notebooks format lock java install clean
+.PHONY: help demo test test-all test-oldest lint types imports unit conformance negation docs notebooks format lock java install clean
 
 help:
 	@echo "make demo         install into $(VENV) and run the main job"
 	@echo "make test         install into $(VENV) and run every check: lint, types, imports, unit"
-	@echo "make test-all     the same, and the comparisons with real FlinkCEP, whose jars are downloaded (500 MB)"
+	@echo "make test-all     the same, and what is slow: a cluster with executors of its own, the oldest Spark, and the"
+	@echo "                  comparisons with real FlinkCEP, whose jars are downloaded (500 MB)"
+	@echo "make test-oldest  Spark batch on the oldest Spark that is supported, in an environment of its own under build/"
 	@echo "make lint         ruff: format and rules"
 	@echo "make types        mypy --strict"
 	@echo "make imports      rooms import one way; pyspark only in cepheid.spark"
@@ -33,9 +35,13 @@ demo: java install
 
 test: java lint types imports unit
 
-# What needs FlinkCEP's jars is not part of continuous integration.
-test-all: test
+# What needs minutes, another Spark or FlinkCEP's jars is not part of continuous integration.
+test-all: test test-oldest
+	$(RUN) pytest -m slow
 	CEPHEID_WITH_FLINK=1 $(RUN) pytest tests/evidence/test_against_flink.py
+
+test-oldest: java
+	@scripts/test-oldest.sh
 
 lint: install
 	$(RUN) ruff format --check $(LINTED)

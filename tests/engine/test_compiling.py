@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,20 @@ def test_no_place_is_no_error(tmp_path: Path) -> None:
     done = run(SCRIPT + "from cepheid.engine import kernel", CEPHEID_CACHE=str(blocked))
     assert done.stdout.strip() == "None"
     assert "Name a writable one with CEPHEID_CACHE" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["cepheid.zip", "cepheid.whl"])
+def test_a_package_in_a_zip_shares_what_is_compiled(name: str, tmp_path: Path) -> None:
+    """Spark's workers import what a job ships from a zip: nothing can be written there, nor has its source a file."""
+    root = Path(compiling.__file__).parents[1]
+    with zipfile.ZipFile(tmp_path / name, "w") as archive:
+        for path in root.rglob("*.py"):
+            archive.write(path, path.relative_to(root.parent))
+    script = SCRIPT + "from cepheid.engine import kernel; print(kernel.__file__, kernel.match_sorted.stats.cache_path)"
+    home = {"PYTHONPATH": str(tmp_path / name), "HOME": str(tmp_path / "home")}
+    place, file, kept = run(script, CEPHEID_CACHE="", **home).stdout.split()
+    assert file.startswith(str(tmp_path / name))
+    assert place == kept == str(tmp_path / "home" / ".cache" / "cepheid" / f"kernel-{compiling.SOURCES}")
 
 
 @pytest.mark.parametrize("is_kept", [True, False])

@@ -244,7 +244,11 @@ class BatchPlan:
             "spark": "spark: rows are moved and sorted by Spark, which is slower and has no bound on a bucket",
         }
         masks = len(tables.pages)
-        buckets = f"{self.buckets} buckets of keys" if self.partition_by else "one, for all rows"
+        buckets = (
+            f"{self.buckets} bucket{'s' if self.buckets > 1 else ''} of keys"
+            if self.partition_by
+            else "one, for all rows"
+        )
         return Execution(
             "Spark, batch",
             columns=self.output.travelling,

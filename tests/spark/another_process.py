@@ -1,0 +1,129 @@
+"""A pattern on a Spark that cannot share a process with the other tests: Spark Connect, or executors of their own.
+
+    python another_process.py connect
+    python another_process.py cluster [package.zip]
+
+Prints what the pattern finds as one line of JSON, or the error of the job. `expected()` is the same without Spark.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+from datetime import datetime, timedelta
+from typing import Any
+
+NOON = datetime(2025, 1, 1, 12)
+DDL = "key string, ts timestamp, id long, name string, price double"
+KEYS: dict[str, Any] = {"partition_by": "key", "order_by": ["ts", "id"]}
+OPTIONS = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.ui.showConsoleProgress": "false",
+}
+CLUSTER_OPTIONS = {
+    "spark.ui.enabled": "false",
+    "spark.driver.host": "localhost",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.executor.memory": "512m",
+    "spark.task.maxFailures": "1",
+    "spark.log.level": "OFF",
+}
+
+
+def made_up_rows() -> list[dict[str, Any]]:
+    chance = random.Random(5)
+    return [
+        {
+            "key": chance.choice(["p", "q", None]),
+            "ts": NOON + timedelta(seconds=chance.randrange(60)),
+            "id": number,
+            "name": chance.choice("abc"),
+            "price": chance.choice([1.0, 2.5, None]),
+        }
+        for number in range(60)
+    ]
+
+
+def rising() -> Any:
+    from cepheid import Pattern
+
+    later = Pattern.begin("a").where("name = 'a'").followed_by("b").where("name = 'b' AND price >= LAST(a.price)")
+    return later.within("10 seconds")
+
+
+def named(rows: Any, *more: str) -> list[list[str]]:
+    """Matches, or their events, in a form that travels as JSON."""
+    names = ("key", "match_id", *more)
+    return sorted([str(row[name]) for name in names] for row in rows)
+
+
+def expected() -> dict[str, Any]:
+    """What the same engine finds in the rows in memory."""
+    found = rising().match_events(made_up_rows(), **KEYS)
+    events = [
+        {**match[variable], "match_id": match["match_id"], "variable": variable, "sequence": place}
+        for match in found.matches
+        for place, variable in enumerate("ab", start=1)
+    ]
+    prices = [{**match, "rise": match["b"]["price"] - match["a"]["price"]} for match in found.matches]
+    return {
+        "matches": named(found.matches, "start_time", "end_time"),
+        "timeouts": named(found.timeouts, "at"),
+        "measures": named(prices, "rise"),
+        "every row": named(events, "variable", "sequence", "id"),
+    }
+
+
+def on_spark(frame: Any) -> dict[str, Any]:
+    found = rising().match(frame, buckets=2, **KEYS)
+    measured = rising().match(frame, measures={"rise": "LAST(b.price) - LAST(a.price)"}, shuffle="spark", **KEYS)
+    every_row = rising().match(frame, rows="all", **KEYS)
+    return {
+        "matches": named(found.matches.collect(), "start_time", "end_time"),
+        "timeouts": named(found.timeouts.collect(), "at"),
+        "measures": named(measured.matches.collect(), "rise"),
+        "every row": named(every_row.matches.collect(), "variable", "sequence", "id"),
+    }
+
+
+def over_connect() -> dict[str, Any]:
+    from pyspark.sql import SparkSession
+    from pyspark.sql import functions as F
+
+    from cepheid import Pattern
+    from cepheid.spark.buckets import estimated_bytes
+
+    session = SparkSession.builder.remote("local[1]").config(map=OPTIONS).getOrCreate()
+    frame = session.createDataFrame([tuple(row.values()) for row in made_up_rows()], DDL)
+    with_column = Pattern.begin("a").where(F.col("name") == "a").match(frame, **KEYS)
+    explained = str(rising().match(frame, **KEYS).explain())
+    return {
+        **on_spark(frame),
+        "kind": type(session).__module__,
+        "column": len(with_column.matches.collect()),
+        "explained": explained[explained.index("Execution") :],
+        "bytes": estimated_bytes(session.range(10)),
+    }
+
+
+def on_executors(package: str | None) -> dict[str, Any]:
+    from pyspark.errors import PythonException
+    from pyspark.sql import SparkSession
+
+    options = {**OPTIONS, **CLUSTER_OPTIONS, **({"spark.submit.pyFiles": package} if package else {})}
+    session = SparkSession.builder.master("local-cluster[2,1,1024]").config(map=options).getOrCreate()
+    frame = session.createDataFrame([tuple(row.values()) for row in made_up_rows()], DDL)
+    try:
+        return on_spark(frame)
+    except PythonException as error:
+        return {"error": str(error)}
+    finally:
+        session.stop()
+
+
+if __name__ == "__main__":
+    kind, *arguments = sys.argv[1:]
+    answer = over_connect() if kind == "connect" else on_executors(arguments[0] if arguments else None)
+    print(json.dumps(answer))
