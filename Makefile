@@ -3,12 +3,12 @@
 
 VENV := .venv
 RUN := $(VENV)/bin/python -m
-LINTED := src tests bench experiments
+LINTED := src tests bench experiments examples scripts
 # Tests that share a Spark go to one worker (tests/conftest.py).
 PARALLEL := -n auto --maxprocesses 4
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lint types imports unit conformance format lock java install clean
+.PHONY: help demo test test-all lint types imports unit conformance negation docs notebooks format lock java install clean
 
 help:
 	@echo "make demo         install into $(VENV) and run the main job"
@@ -19,6 +19,9 @@ help:
 	@echo "make imports      rooms import one way; pyspark only in cepheid.spark"
 	@echo "make unit         pytest; ARGS='tests/syntax -k window' to choose"
 	@echo "make conformance  all corpora through the reference evaluator; ENGINE=<name> for another"
+	@echo "make negation     the experiment of docs/negation.md, some twenty minutes; ARGS=--smoke for a tiny one"
+	@echo "make docs         build the documentation into build/site; a link that leads nowhere is an error"
+	@echo "make notebooks    make and run the notebooks of the examples anew"
 	@echo "make format       let ruff format and fix"
 	@echo "make lock         choose the versions anew from pyproject.toml, write requirements.lock"
 	@echo "make clean        remove $(VENV) and everything else that was made here"
@@ -52,6 +55,17 @@ unit: install
 ENGINE := reference
 conformance: install
 	$(VENV)/bin/python tests/conformance/run.py --engine $(ENGINE) $(wildcard tests/conformance/*.jsonl tests/conformance/*.jsonl.gz)
+
+negation: java install
+	$(RUN) experiments.negation $(ARGS)
+
+# Strict: see mkdocs.yml.
+docs: install
+	NO_MKDOCS_2_WARNING=true $(RUN) mkdocs build --quiet
+	@echo "build/site/index.html"
+
+notebooks: install
+	$(VENV)/bin/python scripts/make_notebooks.py
 
 format: install
 	$(RUN) ruff format $(LINTED)

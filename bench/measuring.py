@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -147,6 +148,25 @@ def compare(
             if number >= warm_ups:
                 usages[name].append(used)
     return {name: (results[name], Measured(tuple(usages[name]))) for name in actions}
+
+
+def forget_peaks() -> None:
+    """Let the processes under this one begin anew with their largest memory, where the system allows it."""
+    for process in _tree():
+        with suppress(OSError):
+            (PROCESSES / str(process) / "clear_refs").write_text("5")
+
+
+def largest_worker() -> int:
+    """The most bytes that a Python process under this one, a worker of Spark, has had in memory since the peaks were
+    forgotten."""
+    most = 0
+    for process, (name, _) in _tree().items():
+        if process != os.getpid() and name != "java":
+            with suppress(OSError):
+                lines = (PROCESSES / str(process) / "status").read_text().splitlines()
+                most = max([most, *(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))])
+    return most
 
 
 class _Times(tuple[float, float, float]):

@@ -26,10 +26,10 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
 class SparkTogether(LoadScopeScheduling):  # type: ignore[misc, valid-type]
-    """Tests under tests/spark are one scope, any other test is a scope of its own."""
+    """Tests that use Spark, and the pages that may, are one scope; any other test is a scope of its own."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return "spark" if nodeid.startswith("tests/spark/") else nodeid
+        return "spark" if nodeid.startswith(("tests/spark/", "tests/project/test_documents.py")) else nodeid
 
 
 @pytest.hookimpl(optionalhook=True)

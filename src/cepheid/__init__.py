@@ -17,8 +17,7 @@ from cepheid.errors import (
 )
 from cepheid.pattern import Pattern
 from cepheid.syntax import skip
-
-__version__ = "0.1.0"
+from cepheid.version import VERSION as __version__
 
 __all__ = [
     "CepheidError",

@@ -7,15 +7,22 @@ command line.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from cepheid.pattern import Pattern
+
+if TYPE_CHECKING:
+    from cepheid.spark.embedded import SparkSession
 
 READERS = ("SHELF", "COUNTER", "EXIT")
 SHOPLIFTING = (
@@ -28,6 +35,9 @@ SHOPLIFTING = (
     .within("12 hours")
     .skip("past_last_event")
 )
+
+DRAWN = 8
+"""So many stolen tags are drawn on the timeline."""
 
 _OPENING = np.datetime64("2025-03-01T09:00:00", "us")
 _HOUR = 3_600_000_000
@@ -74,31 +84,46 @@ def open_shop(tags: int, seed: int = 7) -> Shop:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What was found: tag, time on the shelf, time at the exit; how long it took; where it was written."""
+    """What was found: tag, time on the shelf, time at the exit; how long it took; where it was written and drawn."""
 
     rows: list[tuple[str, datetime, datetime]]
     seconds: float
+    drawn_at: Path
     written_to: str | None = None
 
 
-def match_in_memory(shop: Shop) -> Report:
+def match_in_memory(shop: Shop, output: str) -> Report:
     """The stolen tags, found in this process alone."""
     begun = time.perf_counter()
-    found = SHOPLIFTING.match_events(shop.readings, partition_by="tag", order_by="ts").matches
-    rows = [(match["tag"], match["shelf"]["ts"], match["exit"]["ts"]) for match in found]
-    return Report(rows, time.perf_counter() - begun)
+    found = SHOPLIFTING.match_events(shop.readings, partition_by="tag", order_by="ts")
+    rows = [(match["tag"], match["shelf"]["ts"], match["exit"]["ts"]) for match in found.matches]
+    seconds = time.perf_counter() - begun
+    return Report(rows, seconds, found.timeline(DRAWN).save(_page(output)))
 
 
-def match_on_spark(shop: Shop, output: str) -> Report:
-    """The stolen tags, found by a Spark that is started for it; the matches are written as Parquet."""
+def match_on_spark(
+    shop: Shop, output: str, watch: Callable[[SparkSession], AbstractContextManager[object]] = nullcontext
+) -> Report:
+    """The stolen tags, found by a Spark that is started for it; the matches are written as Parquet. `watch` is around
+    that job, to show how far it is."""
     from cepheid.spark.embedded import embedded_spark
+    from cepheid.spark.timelines import timeline_of
 
     with TemporaryDirectory() as directory, embedded_spark("cepheid demo") as spark:
         source = f"{directory}/readings.parquet"
         pq.write_table(shop.readings, source)
         begun = time.perf_counter()
-        found = SHOPLIFTING.match(spark.read.parquet(source), partition_by="tag", order_by="ts")
-        found.matches.write.mode("overwrite").parquet(output)
-        written = spark.read.parquet(output).selectExpr("tag", "shelf.ts AS shelf", "exit.ts AS exit").collect()
+        readings = spark.read.parquet(source)
+        found = SHOPLIFTING.match(readings, partition_by="tag", order_by="ts")
+        with watch(spark):
+            found.matches.write.mode("overwrite").parquet(output)
+        matches = spark.read.parquet(output)
+        written = matches.selectExpr("tag", "shelf.ts AS shelf", "exit.ts AS exit").collect()
         rows = [(row["tag"], row["shelf"], row["exit"]) for row in written]
-        return Report(rows, time.perf_counter() - begun, output)
+        seconds = time.perf_counter() - begun
+        drawn = timeline_of(matches, readings, SHOPLIFTING.tree, ("tag",), ("ts",), DRAWN).save(_page(output))
+        return Report(rows, seconds, drawn, output)
+
+
+def _page(output: str) -> Path:
+    return Path(output).with_name(f"{Path(output).name}-timeline.html").resolve()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 
 class CepheidError(Exception):
     """What every error that Cepheid raises on purpose derives from."""
@@ -23,8 +25,21 @@ class MalformedPatternError(CepheidError, ValueError):
         return type(self), (self.element, self.problem, self.remedy)
 
 
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """What a `ConditionError` says without the text that it shows, and the characters (end exclusive) it points at."""
+
+    problem: str
+    text: str
+    start: int
+    end: int
+
+
 class ConditionError(MalformedPatternError):
     """A condition is wrong; the message shows its text with a caret under the offending part."""
+
+    marked: Marked | None = None
+    """For a front end whose text the condition is a part of, so that it can show the place there."""
 
 
 class InputError(CepheidError, ValueError):

@@ -8,15 +8,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+from cepheid.errors import InputError
 from cepheid.syntax.builder import PatternBuilder
 from cepheid.syntax.tree import Condition, SqlText
 from cepheid.syntax.validation import check
 
 if TYPE_CHECKING:
     from cepheid.automaton.model import Automaton
-    from cepheid.engine.in_memory import Found
+    from cepheid.engine.negation_after import NegationPlan
+    from cepheid.explain import Diagram, Explanation
+    from cepheid.explain.found import FoundRows
     from cepheid.spark.batch import DataFrame
     from cepheid.spark.batch import Found as FoundInDataFrame
+    from cepheid.spark.streaming import FoundInStream
 
 
 class Pattern(PatternBuilder):
@@ -39,16 +43,19 @@ class Pattern(PatternBuilder):
         self,
         rows: object,
         *,
-        partition_by: str | Iterable[str] = (),
+        partition_by: str | Iterable[str] | None = None,
         order_by: str | Iterable[str] = (),
         max_runs: int = 10_000_000,
         max_matches_per_event: int = 1_000_000,
-    ) -> Found:
+        negation: NegationPlan = "pushed",
+    ) -> FoundRows:
         """Find the pattern in rows in memory: dicts, a pandas DataFrame or an Arrow table.
 
-        `partition_by`: the columns whose values must be the same for all events of a match. `order_by`: the time of
-        the events, then columns that break ties; without it rows are taken in the order given. The end of the rows is
-        the end of the input: what still waits for time to pass is decided.
+        `partition_by`: the columns whose values must be the same for all events of a match; not needed where the
+        pattern itself names them. `order_by`: the time of the events, then columns that break ties; without it rows are
+        taken in the order given. The end of the rows is the end of the input: what still waits for time to pass is
+        decided. `negation="after"` builds all sequences first and looks at the nots then: the same matches at a higher
+        cost, for comparison.
 
         >>> from cepheid import Pattern
         >>> rise = Pattern.begin("low").followed_by("high").where("price > 2 * LAST(low.price)").within(10)
@@ -57,30 +64,42 @@ class Pattern(PatternBuilder):
         >>> [(match["low"]["price"], match["high"]["price"]) for match in found.matches]
         [(5, 12)]
         """
-        from cepheid.engine.in_memory import match_rows
+        from cepheid.engine.in_memory import match_rows, to_table
+        from cepheid.engine.negation_after import checked_plan
         from cepheid.engine.tables import Options
+        from cepheid.explain.found import FoundRows, Search
 
         self.check()
         options = Options(max_runs=max_runs, max_matches_per_event=max_matches_per_event)
-        return match_rows(self.tree, rows, _names(partition_by), _names(order_by), options)
+        search = Search(self.tree, to_table(rows), self._key(partition_by), _names(order_by))
+        return FoundRows(
+            match_rows(self.tree, search.rows, search.partition_by, search.order_by, options, checked_plan(negation)),
+            search,
+        )
 
     def match(
         self,
         events: DataFrame,
         *,
-        partition_by: str | Iterable[str] = (),
+        partition_by: str | Iterable[str] | None = None,
         order_by: str | Iterable[str] = (),
         measures: Mapping[str, str] | None = None,
         rows: Literal["one", "all"] = "one",
         columns: str | Iterable[str] | None = None,
+        timeouts: bool = False,
         buckets: int | None = None,
         shuffle: Literal["packed", "spark"] = "packed",
         nulls: Literal["error", "drop"] = "error",
         max_bucket_bytes: int = 1 << 30,
         max_runs: int = 10_000_000,
         max_matches_per_event: int = 1_000_000,
-    ) -> FoundInDataFrame:
-        """Find the pattern in a batch DataFrame: `.matches` and `.timeouts` are lazy DataFrames.
+        negation: NegationPlan = "pushed",
+        watermark: str | None = None,
+        max_ahead: str = "1 day",
+        time: Literal["event", "arrival"] = "event",
+        id: str | None = None,
+    ) -> FoundInDataFrame | FoundInStream:
+        """Find the pattern in a DataFrame, batch or streaming: `.matches` and `.timeouts` are lazy DataFrames.
 
         `partition_by` and `order_by` as in `match_events`; `order_by` is needed, and its first column is the time.
         Rows without a value there are an error that shows them, or left out with `nulls="drop"`.
@@ -88,27 +107,46 @@ class Pattern(PatternBuilder):
         A match is one row: the partition columns, `match_id`, `start_time`, `end_time` and a column for each variable,
         a struct if it takes one event, an array of structs if it may take more. `columns` names what the structs hold.
         `measures` are columns computed instead, such as `{"total": "SUM(b.amount)"}` (with `columns`, both come).
-        `rows="all"` gives a row for each event of a match, with `variable` and `sequence`.
+        `rows="all"` gives a row for each event of a match, with `variable` and `sequence`. `timeouts=True` says that
+        `.timeouts` will be asked for: whatever stands against that is said at once.
 
         Keys are spread over `buckets`, each matched by one task; their number follows the size of the input if not
         given. A bucket is held in a worker's memory, up to `max_bucket_bytes`; `shuffle="spark"` sorts rows by Spark
         instead, which is slower and has no such bound.
+        `negation` as in `match_events`.
+
+        Of a stream, matches, timeouts, and late and rejected rows are streams, and `.start(...)` runs one query for
+        them all; what follows says nothing to a batch. Events may come up to `watermark` behind the latest one ("10
+        seconds" if the stream has no watermark of its own); those further ahead of the clock than `max_ahead` are
+        rejected. With `time="arrival"` events are taken as they come, at the time of their micro-batch. `id` names
+        conditions that are Spark Columns, so that saved state is not given to other ones.
         """
+        from cepheid.engine.negation_after import checked_plan
         from cepheid.engine.tables import Options
         from cepheid.spark.batch import Asked, BatchPlan, Found, Movement
         from cepheid.spark.session import require_dataframe
 
         self.check()
-        plan = BatchPlan(
-            self.tree,
-            require_dataframe(events),
-            _names(partition_by),
-            _names(order_by),
-            Asked(tuple((measures or {}).items()), None if columns is None else _names(columns), rows),
-            Movement(buckets, shuffle, nulls, max_bucket_bytes),
-            Options(max_runs=max_runs, max_matches_per_event=max_matches_per_event),
-        )
-        return Found(plan)
+        keys, order = self._key(partition_by), _names(order_by)
+        asked = Asked(tuple((measures or {}).items()), None if columns is None else _names(columns), rows)
+        options = Options(max_runs=max_runs, max_matches_per_event=max_matches_per_event)
+        if require_dataframe(events).isStreaming:
+            from cepheid.spark.streaming import FoundInStream, StreamPlan, Timing
+
+            _refuse_on_stream(shuffle=shuffle != "packed", nulls=nulls != "error", negation=negation != "pushed")
+            timing = Timing(watermark, max_ahead, time)
+            stream = StreamPlan(self.tree, events, keys, order, asked, buckets, options, timing, id)
+            stream.tables(timeouts)
+            return FoundInStream(stream)
+        if time != "event":
+            raise InputError(
+                f"time={time!r} needs a streaming DataFrame: the rows of a batch have not arrived one by one.\n"
+                "  Leave it out; order_by names the time of the events."
+            )
+        movement = Movement(buckets, shuffle, nulls, max_bucket_bytes)
+        batch = BatchPlan(self.tree, events, keys, order, asked, movement, options, checked_plan(negation))
+        batch.tables(timeouts)
+        return Found(batch)
 
     def as_transform(self, **arguments: Any) -> Callable[[DataFrame], DataFrame]:
         """The matches as a step of a chain, `df.transform(pattern.as_transform(partition_by=…, order_by=…))`; the
@@ -133,9 +171,31 @@ class Pattern(PatternBuilder):
         check(self.tree)
         return build(self.tree, bind(self.tree, None))
 
-    def explain(self) -> str:
-        """The pattern, and the automaton that it means, as text."""
-        return f"{self}\n\n{self.automaton()}"
+    def explain(self) -> Explanation:
+        """What the pattern means and how it is run: print it; in a notebook it shows itself.
+
+        The tree, each condition split into what Spark evaluates and what the run must, the automaton, which partial
+        matches are kept and why, what bounds the state of a stream, and warnings.
+        """
+        from cepheid.explain import explain
+
+        self.check()
+        return explain(self.tree)
+
+    def diagram(
+        self,
+        format: Literal["svg", "mermaid", "dot", "text"] = "svg",
+        *,
+        of: Literal["pattern", "automaton"] = "pattern",
+    ) -> Diagram:
+        """The pattern drawn: a notebook shows it, `str` is the drawing, `save(path)` writes it.
+
+        `of="automaton"` draws states and what leads from one to the next instead (all formats but SVG).
+        """
+        from cepheid.explain import draw
+
+        self.check()
+        return draw(self.tree, format, of)
 
     def to_json(self) -> str:
         """The pattern as JSON text, without loss. Callables and Spark Columns cannot be written."""
@@ -151,6 +211,45 @@ class Pattern(PatternBuilder):
 
         return cls(from_json(text)).check()
 
+    @classmethod
+    def parse(cls, text: str, *, type_column: str | None = None) -> Self:
+        """The pattern that a SASE text says. `type_column` holds the types of the events (`type` if not given).
+
+        >>> from cepheid import Pattern
+        >>> print(Pattern.parse("EVENT SEQ(SHELF x, !(COUNTER y), EXIT z) WITHIN 12 hours", type_column="reader"))
+        x[reader = 'SHELF'] ~> !y[reader = 'COUNTER'] ~>> z[reader = 'EXIT'] within 12 hours
+        """
+        from cepheid.sase import read
+
+        return cls(read(text, type_column))
+
+    def to_sase(self, *, type_column: str | None = None) -> str:
+        """The pattern as SASE text, which `parse` reads; refused with the part that SASE has no words for.
+
+        With `type_column`, `parse` needs the same; without, the text itself names the column where it is not `type`.
+
+        >>> from cepheid import Pattern
+        >>> pattern = Pattern.begin("a").where("kind = 'A'").followed_by_any("b").where("kind = 'B'", "n > a.n")
+        >>> print(pattern.to_sase())
+        EVENT SEQ(A a, B b)
+        TYPED BY kind
+        WHERE b.n > a.n
+        """
+        from cepheid.sase import write
+
+        self.check()
+        return write(self.tree, type_column)
+
+    def _key(self, given: str | Iterable[str] | None) -> tuple[str, ...]:
+        """The columns to partition by: those given, or those of the pattern; not two different sets."""
+        own, names = self.tree.partition_by, () if given is None else _names(given)
+        if own and given is not None and {name.lower() for name in own} != {name.lower() for name in names}:
+            raise InputError(
+                f"partition_by is {list(names)}, but the pattern itself is partitioned by {list(own)}.\n"
+                "  Leave partition_by out: the pattern's key is used."
+            )
+        return names or own
+
     def _check_condition(self, condition: Condition, element_description: str) -> None:
         from cepheid.conditions import check_text
 
@@ -160,3 +259,13 @@ class Pattern(PatternBuilder):
 
 def _names(given: str | Iterable[str]) -> tuple[str, ...]:
     return (given,) if isinstance(given, str) else tuple(given)
+
+
+def _refuse_on_stream(**given: bool) -> None:
+    """Arguments that say nothing to a stream."""
+    named = next((name for name, is_given in given.items() if is_given), None)
+    if named is not None:
+        raise InputError(
+            f"{named}= is for batch DataFrames only, and this one is a stream.\n"
+            "  Leave it out; rows without a time come out in `.rejected`."
+        )

@@ -69,14 +69,14 @@ def bound(case: Case) -> tuple[PatternTree, BoundConditions]:
     return tree, bind(tree, schema_of(case.events) if case.events else None)
 
 
-def reference(case: Case) -> Answer:
-    """Evaluator (b): the automaton run online."""
+def reference(case: Case, is_end: bool = False) -> Answer:
+    """Evaluator (b): the automaton run online. `is_end`: whether the input ends behind what the case says."""
     tree, conditions = bound(case)
     automaton = build(tree, conditions)
     if "watermarks" in case.data:
-        return _arriving(case, automaton)
+        return _arriving(case, automaton, is_end)
     if "partition_by" in case.data:
-        return _keyed(case, automaton)
+        return _keyed(case, automaton, is_end)
     evaluator = OnlineEvaluator(automaton)
     snapshots = set(case.data.get("snapshots", ()))
     for number, event in enumerate(case.events):
@@ -85,6 +85,8 @@ def reference(case: Case) -> Answer:
         evaluator.handle(event, event["t"])
     if "advance_to" in case.data:
         evaluator.advance_time(case.data["advance_to"])
+    if is_end:
+        evaluator.end_of_input()
     return _answer(evaluator, case.events)
 
 
@@ -116,7 +118,70 @@ def kernel(case: Case) -> Answer:
     return _answer(outcome, events)
 
 
-ENGINES: dict[str, Engine] = {"reference": reference, "definition": by_definition, "kernel": kernel}
+def operator(case: Case) -> Answer:
+    """The stateful operator of streams, run by Spark's tester: the events come in disorder, in micro-batches."""
+    from conformance.streams import BEGIN_MS, arrival, in_time
+    from spark.operator_stream import OperatorStream
+
+    tree = in_time(checked_tree(case))
+    if not case.events:
+        return Answer()
+    come = arrival(case)
+    try:
+        stream = OperatorStream(
+            tree,
+            come.schema,
+            [come.partition_by],
+            come.order_by,
+            case.timeouts is not None,
+            forgetful=len(case.id) % 2 == 0,
+        )
+    except NotCompiled as reason:
+        raise Unsupported(str(reason)) from reason
+    for rows, watermark in come.batches:
+        stream.batch(pa.Table.from_pylist(rows, schema=come.schema), watermark + BEGIN_MS)
+    if come.is_ended:
+        stream.end()
+    return stream_answer(stream.found)
+
+
+def stream(case: Case) -> Answer:
+    """A streaming query on Spark: the events come in disorder, in micro-batches."""
+    from conformance.spark_streams import found_by_spark
+    from conformance.streams import arrival, in_time
+
+    tree = in_time(checked_tree(case))
+    if not case.events:
+        return Answer()
+    return stream_answer(found_by_spark(tree, arrival(case), case.timeouts is not None))
+
+
+ENGINES: dict[str, Engine] = {
+    "reference": reference,
+    "definition": by_definition,
+    "kernel": kernel,
+    "operator": operator,
+    "stream": stream,
+}
+
+
+def stream_answer(found: dict[str, list[dict[str, Any]]]) -> Answer:
+    """What came out of a stream, with times as the corpora count them."""
+    from conformance.streams import BEGIN
+
+    def taken(row: dict[str, Any]) -> Taken:
+        own = {name: value for name, value in row.items() if isinstance(value, dict | list)}
+        return assignment({n: [e["id"] for e in ([v] if isinstance(v, dict) else v)] for n, v in own.items()})
+
+    def moment(row: dict[str, Any]) -> float:
+        return (row["at"].replace(tzinfo=None) - BEGIN).total_seconds() * 1000
+
+    return Answer(
+        [taken(row) for row in found["matches"]],
+        [(taken(row), round(moment(row))) for row in found["timeouts"]],
+        [row["id"] for row in found["late"]],
+        [round(moment(row)) for row in found["matches"]],
+    )
 
 
 def _answer(outcome: Any, events: list[dict[str, Any]]) -> Answer:
@@ -146,17 +211,19 @@ class _Partition:
         self.evaluator.handle(event, event["t"])
 
 
-def _keyed(case: Case, automaton: Automaton) -> Answer:
+def _keyed(case: Case, automaton: Automaton, is_end: bool) -> Answer:
     partitions: dict[object, _Partition] = {}
     for event in case.events:
         key = event[case.data["partition_by"]]
         partitions.setdefault(key, _Partition(OnlineEvaluator(automaton))).handle(event)
-    return _together(partitions)
+    return _together(partitions, is_end)
 
 
-def _arriving(case: Case, automaton: Automaton) -> Answer:
+def _arriving(case: Case, automaton: Automaton, is_end: bool) -> Answer:
     """Events in the order of arrival wait until a watermark has passed them; those behind it are late."""
     watermarks = [(count, inf if mark == "max" else mark) for count, mark in case.data["watermarks"]]
+    if is_end:
+        watermarks.append((len(case.events), inf))
     snapshots = set(case.data.get("snapshots", ()))
     key, tie = case.data.get("partition_by"), case.data.get("tie_order")
     partitions: dict[object, _Partition] = {}
@@ -186,12 +253,14 @@ def _arriving(case: Case, automaton: Automaton) -> Answer:
                 late.append(event["id"])
             else:
                 waiting.append(event)
-    return _together(partitions, late)
+    return _together(partitions, is_end, late)
 
 
-def _together(partitions: dict[object, _Partition], late: list[int] | None = None) -> Answer:
+def _together(partitions: dict[object, _Partition], is_end: bool, late: list[int] | None = None) -> Answer:
     whole = Answer(late=late or [])
     for partition in partitions.values():
+        if is_end:
+            partition.evaluator.end_of_input()
         answer = _answer(partition.evaluator, partition.events)
         whole.matches += answer.matches
         whole.timeouts += answer.timeouts

@@ -1,27 +1,41 @@
 """Run conformance cases on an engine: `python tests/conformance/run.py --engine reference FILE…`.
 
 Prints a table by feature, the first differences, and as its last line `N passed, M failed`; exits with 1 if any failed.
-Without files, all corpora beside this script are run.
+Without files, all corpora beside this script are run. Engines on Spark, where a pattern costs a part of a second, run a
+sample in which every feature of the language occurs, and take each case as a finite input (`ending.py`); `--all` runs
+everything there too.
 """
 
 from __future__ import annotations
 
 import argparse
-import random
+import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 from cases import Case, read
+from ending import ended
 from engines import ENGINES, Engine, Unsupported
+from features import covering_sample
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 SHOWN = 5
 """Differences printed in full."""
+ON_SPARK = ("batch",)
+SAMPLE_ON_SPARK = 200
+"""Cases that an engine on Spark runs if nothing else is asked for."""
+SAMPLE_OF_STREAMS = 30
+"""The same for streams, where each case is a query of its own."""
 
 
 @dataclass
@@ -92,9 +106,9 @@ def run(cases: Iterable[Case], engine: Engine) -> Tally:
     return tally
 
 
-def report(name: str, tally: Tally) -> None:
+def report(name: str, tally: Tally, unit: str) -> None:
     total = tally.passes + tally.failures
-    print(f"{name}: {total} cases, {tally.skipped} not for this engine, {tally.seconds:.1f} CPU s", end="")
+    print(f"{name}: {total} cases, {tally.skipped} not for this engine, {tally.seconds:.1f} {unit}", end="")
     print(f" ({1000 * tally.seconds / total:.2f} ms a case)" if total else "")
     for feature in sorted((tally.passed | tally.failed).keys() - {"all"}):
         print(f"  {feature:<24}{tally.passed[feature]:>7} passed{tally.failed[feature]:>6} failed")
@@ -102,21 +116,66 @@ def report(name: str, tally: Tally) -> None:
         print(f"  - {problem}")
 
 
+def run_on_spark(cases: Iterable[Case], spark: SparkSession) -> Tally:
+    """Run cases, as finite inputs, through `pattern.match`."""
+    from spark_batch import answered
+
+    finite = [ended(case) for case in cases]
+    begun = time.perf_counter()
+    tally = run(finite, answered(spark, finite))
+    tally.seconds = time.perf_counter() - begun
+    return tally
+
+
+@contextmanager
+def local_spark() -> Iterator[SparkSession]:
+    """A Spark on two cores, whose workers use this very Python."""
+    from pyspark.sql import SparkSession
+
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    quiet = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.driver.host": "localhost",
+        "spark.driver.bindAddress": "127.0.0.1",
+    }
+    session = SparkSession.builder.master("local[2]").appName("conformance").config(map=quiet).getOrCreate()
+    session.sparkContext.setLogLevel("OFF")  # jobs that are meant to fail
+    try:
+        yield session
+    finally:
+        session.stop()
+
+
+def chosen(corpora: dict[str, list[Case]], count: int) -> dict[str, list[Case]]:
+    """A sample of all corpora together, by corpus."""
+    sample = {id(case) for case in covering_sample([case for cases in corpora.values() for case in cases], count)}
+    return {name: [case for case in cases if id(case) in sample] for name, cases in corpora.items()}
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--engine", choices=sorted(ENGINES), default="reference")
-    parser.add_argument("--sample", type=int, help="only so many cases of each file, chosen by a fixed seed")
+    parser.add_argument("--engine", choices=sorted([*ENGINES, *ON_SPARK]), default="reference")
+    parser.add_argument(
+        "--sample", type=int, help="only so many cases, chosen by a fixed seed so that every feature occurs"
+    )
+    parser.add_argument("--all", action="store_true", help="every case, on Spark as well")
     parser.add_argument("files", nargs="*", type=Path)
     arguments = parser.parse_args()
-    here = Path(__file__).parent
+    here, is_on_spark = Path(__file__).parent, arguments.engine in ON_SPARK
+    paths = arguments.files or sorted([*here.glob("*.jsonl"), *here.glob("*.jsonl.gz")])
+    corpora = {path.name: list(read(path)) for path in paths}
+    few = SAMPLE_ON_SPARK if is_on_spark else SAMPLE_OF_STREAMS if arguments.engine == "stream" else None
+    count = arguments.sample or few
+    if count is not None and not arguments.all:
+        corpora = chosen(corpora, count)
     passed = failed = 0
-    for path in arguments.files or sorted([*here.glob("*.jsonl"), *here.glob("*.jsonl.gz")]):
-        cases = list(read(path))
-        if arguments.sample is not None and arguments.sample < len(cases):
-            cases = random.Random(path.name).sample(cases, arguments.sample)
-        tally = run(cases, ENGINES[arguments.engine])
-        report(path.name, tally)
-        passed, failed = passed + tally.passes, failed + tally.failures
+    with local_spark() if is_on_spark else nullcontext() as spark:
+        for name, cases in corpora.items():
+            tally = run(cases, ENGINES[arguments.engine]) if spark is None else run_on_spark(cases, spark)
+            report(name, tally, "s" if is_on_spark else "CPU s")
+            passed, failed = passed + tally.passes, failed + tally.failures
     print(f"{passed} passed, {failed} failed")
     return 1 if failed or not passed else 0
 

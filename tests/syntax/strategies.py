@@ -37,6 +37,7 @@ from cepheid.syntax.tree import (
     SqlText,
     Variable,
     Window,
+    walk,
 )
 from cepheid.syntax.validation import check
 
@@ -207,12 +208,13 @@ def unfiltered_patterns(
     counts = st.integers(1, 9).map(EventCount)
     window: Window | None = draw(st.one_of(st.none(), lengths, counts))
     writer = _Writer(draw, texts, lengths, largest_sequence, window)
-    befores: tuple[NotBefore, ...] = ()
-    if window is not None and writer.chance(6):
-        befores = tuple(
-            NotBefore(writer.new_name(), writer.condition(())) for _ in range(draw(st.sampled_from((1, 1, 2))))
-        )
     body = writer.sequence(depth, at_end=True, fresh=True, only_start=True)
+    befores: tuple[NotBefore, ...] = ()
+    if window is not None and writer.chance(6):  # asked when a match is complete, so they may read every variable
+        befores = tuple(
+            NotBefore(writer.new_name(), writer.condition(writer.variables))
+            for _ in range(draw(st.sampled_from((1, 1, 2))))
+        )
     return PatternTree(body, writer.skip(), window, befores)
 
 
@@ -228,6 +230,16 @@ def patterns(
     given); a sequence has at most `largest_sequence` elements and nots, and groups are nested `depth` deep.
     """
     return unfiltered_patterns(texts, lengths, largest_sequence, depth).filter(is_well_formed)
+
+
+def negation_patterns() -> st.SearchStrategy[PatternTree]:
+    """Well-formed patterns that have a not, of any kind and at any place."""
+    return patterns(largest_sequence=4).filter(has_not)
+
+
+def has_not(tree: PatternTree) -> bool:
+    """Whether anything must not happen."""
+    return bool(tree.not_before) or any(isinstance(element, Not) for _, element in walk(tree.body))
 
 
 def is_well_formed(tree: PatternTree) -> bool:

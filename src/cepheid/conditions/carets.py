@@ -10,7 +10,7 @@ import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from cepheid.errors import ConditionError
+from cepheid.errors import ConditionError, Marked
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,9 @@ def condition_error(span: Span | None, problem: str, remedy: str, place: str = "
     if span is None:
         return ConditionError(place, problem, remedy)
     shown = "\n".join("    " + line for line in span.underlined().split("\n"))
-    return ConditionError(place, f"{problem}\n{shown}", remedy)
+    error = ConditionError(place, f"{problem}\n{shown}", remedy)
+    error.marked = Marked(problem, span.text, span.start, span.end)
+    return error
 
 
 def did_you_mean(name: str, candidates: Iterable[str]) -> str | None:

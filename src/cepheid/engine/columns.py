@@ -40,7 +40,8 @@ class Columns(NamedTuple):
     known: npt.NDArray[np.uint64]
     forbidden: npt.NDArray[np.uint8]
     before: npt.NDArray[np.int64]
-    """For each not at the start, ordinal and time of the last event before this one that satisfies it."""
+    """For each not at the start, ordinal and time of the last event before this one that satisfies it; of a not that
+    reads variables, row and time of the last one that may."""
 
 
 def columns(events: Arranged, tables: Tables, texts: pa.Array | None = None) -> Columns:

@@ -1,14 +1,16 @@
 """How the kernel's functions are compiled: once for all patterns, and kept on disk where that is possible.
 
-numba refuses to import a cached function where it finds no place to write, and does not notice when a function that
-another one calls has changed. So a place is looked for first: `CEPHEID_CACHE`, else beside the package, else the
-user's cache directory; in it, a directory named by the sources of the kernel. Where none can be written, the kernel
-is compiled anew in each process, and the log says so.
+numba refuses to import a cached function where it finds no place to write or no file of its source (the package may
+lie in a zip or a wheel), and does not notice when a function that another one calls has changed. So a place is looked
+for first: `CEPHEID_CACHE`, else beside the package, else the user's cache directory; in it, a directory named by the
+sources of the kernel, wherever they lie: all copies of one version share what is compiled. Where none can be written,
+the kernel is compiled anew in each process, and the log says so.
 """
 
 from __future__ import annotations
 
 import hashlib
+import importlib.resources
 import logging
 import os
 from collections.abc import Callable
@@ -16,7 +18,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
-from numba.core import cgutils
+from numba.core import caching, cgutils
 from numba.extending import intrinsic
 
 logger = logging.getLogger("cepheid.engine")
@@ -30,9 +32,13 @@ COMPILED = ("buffer", "compiling", "deciding", "kernel", "layout", "lists", "mac
 def _sources() -> str:
     """A name for the sources of the kernel, which compiled code belongs to."""
     digest = hashlib.sha256(numba.__version__.encode())
+    room = importlib.resources.files(__package__)
     for name in COMPILED:
-        digest.update((Path(__file__).parent / f"{name}.py").read_bytes())
+        digest.update((room / f"{name}.py").read_bytes())
     return digest.hexdigest()[:16]
+
+
+SOURCES = _sources()
 
 
 def _place() -> Path | None:
@@ -40,7 +46,7 @@ def _place() -> Path | None:
     named = os.environ.get("CEPHEID_CACHE")
     candidates = [Path(named)] if named else [Path(__file__).parent / "__pycache__", Path.home() / ".cache" / "cepheid"]
     for candidate in candidates:
-        place = candidate / f"kernel-{_sources()}"
+        place = candidate / f"kernel-{SOURCES}"
         try:
             place.mkdir(parents=True, exist_ok=True)
             probe = place / f".probe-{os.getpid()}"
@@ -63,7 +69,7 @@ if PLACE is None:
 def announce_compilation() -> None:
     """Say so before the first call of the kernel if it must be compiled: otherwise the program would seem to hang."""
     global _is_announced
-    if not _is_announced and (PLACE is None or not any(PLACE.rglob("kernel.match_sorted*.nbc"))):
+    if not _is_announced and (PLACE is None or not any(PLACE.glob("kernel.match_sorted*.nbc"))):
         logger.warning("compiling the engine, once for this machine and version: this takes about a minute")
     _is_announced = True
 
@@ -71,14 +77,45 @@ def announce_compilation() -> None:
 _is_announced = False
 
 
+class _Locator:
+    """Tells numba where a function of the kernel is kept, and that it is as fresh as the sources of the kernel."""
+
+    def __init__(self, function: Callable[..., Any], file: str) -> None:
+        self._py_file = file
+        self._line = function.__code__.co_firstlineno
+
+    def ensure_cache_path(self) -> None:
+        """The place was written to when it was found."""
+
+    def get_cache_path(self) -> str:
+        return str(PLACE)
+
+    def get_source_stamp(self) -> str:
+        return SOURCES
+
+    def get_disambiguator(self) -> str:
+        return str(self._line)
+
+    @classmethod
+    def from_function(cls, py_func: Callable[..., Any], py_file: str) -> _Locator:
+        return cls(py_func, py_file)
+
+
+class _Form(caching.CompileResultCacheImpl):
+    _locator_classes = [_Locator]  # noqa: RUF012  # as numba declares it
+
+
+class _Kept(caching.FunctionCache):
+    """numba's cache of one function, at the kernel's place."""
+
+    _impl_class = _Form
+
+
 def _decorated(function: _Function, **options: Any) -> _Function:
     """numba's decorator, told where to keep what it compiles."""
-    before = numba.config.CACHE_DIR  # type: ignore[attr-defined]
-    numba.config.CACHE_DIR = "" if PLACE is None else str(PLACE)  # type: ignore[attr-defined]
-    try:
-        result: Any = numba.njit(cache=PLACE is not None, nogil=True, error_model="numpy", **options)(function)
-    finally:
-        numba.config.CACHE_DIR = before  # type: ignore[attr-defined]
+    result: Any = numba.njit(nogil=True, error_model="numpy", **options)(function)
+    if PLACE is not None and hasattr(result, "_cache"):  # absent where NUMBA_DISABLE_JIT leaves the function as it is
+        result._cache = _Kept(function)  # type: ignore[no-untyped-call]
     return result  # type: ignore[no-any-return]
 
 

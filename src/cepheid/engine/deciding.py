@@ -10,6 +10,7 @@ import numpy as np
 from cepheid.engine.buffer import sort_nodes
 from cepheid.engine.compiling import compiled, inlined
 from cepheid.engine.layout import *
+from cepheid.engine.machine import evaluate
 from cepheid.engine.timers import add_timer, pop_timer
 
 
@@ -64,19 +65,46 @@ def start_timers(params, ordinal, runs, extra, nodes, timers, counters, slots, s
 
 
 @compiled
-def happened_before(params, time, ordinal, before, nodes, node):
-    """Whether a not at the start is violated; `before` holds, for each event, the last one before it that satisfies
-    it."""
+def happened_before(params, not_before, programs, time, ordinal, before, nodes, node):
+    """Whether a not at the start that reads no variables is violated; `before` holds, for each event, the last one
+    before it that satisfies it."""
     start, last = nodes[node, N_START], nodes[node, N_EVENT]
     for index in range(params[P_NOT_BEFORE]):
         place = before[start, 2 * index]
-        if place == NONE:
+        predicate = not_before[index, F_PREDICATE]
+        if place == NONE or programs[predicate, 0] < programs[predicate, 1]:
             continue
         if params[P_COUNT] != NEVER:
             if ordinal[last] - place < params[P_COUNT]:
                 return True
         elif np.uint64(time[last]) - np.uint64(before[start, 2 * index + 1]) < np.uint64(params[P_WITHIN]):
             return True
+    return False
+
+
+@compiled
+def is_forestalled(a, e, w, run, start, last):
+    """Whether a not at the start that reads variables is violated, for a match with the registers of a run.
+
+    Known when the last event is taken, also where nots at the end are still to be decided: all that it depends on is
+    there by then. The events in question form a chain, the latest first.
+    """
+    for index in range(a.params[P_NOT_BEFORE]):
+        predicate = a.not_before[index, F_PREDICATE]
+        begin, end = a.programs[predicate, 0], a.programs[predicate, 1]
+        event = e.before[start, 2 * index] if begin < end else np.int64(NONE)
+        while event != NONE:
+            if a.params[P_COUNT] != NEVER:
+                if e.ordinal[last] - e.ordinal[event] >= a.params[P_COUNT]:
+                    break
+            elif np.uint64(e.time[last]) - np.uint64(e.time[event]) >= np.uint64(a.params[P_WITHIN]):
+                break
+            holds = evaluate(a.code, e.values, e.known, w.registers, w.stack, w.counters, begin, end, event, run)
+            if w.counters[Q_PROBLEM] != NONE and w.counters[Q_PROBLEM_VALUE] == NONE:
+                w.counters[Q_PROBLEM_VALUE] = predicate
+            if holds:
+                return True
+            event = e.before[event, 2 * index]
     return False
 
 
@@ -122,8 +150,9 @@ def emit(a, e, w, slot, partition, moment):
             continue
         if a.params[P_SKIP] == TO_NEXT and e.forbidden[start] != 0:
             continue
-        if a.params[P_NOT_BEFORE] > 0 and happened_before(a.params, e.time, e.ordinal, e.before, w.nodes, node):
-            continue
+        if a.params[P_NOT_BEFORE] > 0:
+            if happened_before(a.params, a.not_before, a.programs, e.time, e.ordinal, e.before, w.nodes, node):
+                continue
         emitted += 1
         if emitted > a.params[P_MAX_MATCHES]:
             w.counters[Q_PROBLEM_VALUE] = count
@@ -145,12 +174,14 @@ def emit(a, e, w, slot, partition, moment):
 def decide_ending(runs, nodes, candidates, counters, run):
     """An ending's nots have run their time: its node is complete. The run leaves its list when that is walked next."""
     node = runs[run, R_NODE]
+    is_match = not runs[run, R_OPEN] & FORESTALLED
     runs[run, R_OPEN] = 0
     nodes[node, N_STATE] -= PENDING
     if not nodes[node, N_STATE] & COMPLETE:
         nodes[node, N_STATE] |= COMPLETE
-        candidates[counters[Q_CANDIDATES]] = node
-        counters[Q_CANDIDATES] += 1
+        if is_match:
+            candidates[counters[Q_CANDIDATES]] = node
+            counters[Q_CANDIDATES] += 1
 
 
 @compiled

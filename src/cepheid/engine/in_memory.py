@@ -23,6 +23,7 @@ from cepheid.engine.arrange import Arranged, arrange
 from cepheid.engine.assemble import Assignments, Shape, assemble
 from cepheid.engine.columns import columns
 from cepheid.engine.matcher import match_partitions
+from cepheid.engine.negation_after import NegationPlan, Sift, gaps_of, without_nots
 from cepheid.engine.programs import NotCompiled
 from cepheid.engine.tables import Options, tabulate
 from cepheid.errors import InputError, MalformedPatternError
@@ -64,7 +65,12 @@ class Found:
 
 
 def match_rows(
-    tree: PatternTree, rows: object, partition_by: tuple[str, ...], order_by: tuple[str, ...], options: Options
+    tree: PatternTree,
+    rows: object,
+    partition_by: tuple[str, ...],
+    order_by: tuple[str, ...],
+    options: Options,
+    negation: NegationPlan = "pushed",
 ) -> Found:
     """Run a pattern over all rows; the end of the rows is the end of the input (rule 10)."""
     table = to_table(rows)
@@ -75,9 +81,13 @@ def match_rows(
     automaton = build(tree, bind(tree, Schema.from_arrow(table.schema)))
 
     def found(timeouts: bool) -> pa.Table:
+        if negation == "after" and not timeouts:
+            decided = _run_and_sift(automaton, events, options)
+        else:
+            decided = _run(automaton, events, replace(options, timeouts=timeouts))[timeouts]
         shape = Shape(automaton.variables, automaton.looping, tuple(table.column_names), with_moment=timeouts)
         shape.check_names(events.partition_by)
-        return assemble(events, _run(automaton, events, replace(options, timeouts=timeouts))[timeouts], shape)
+        return assemble(events, decided, shape)
 
     return Found(found(timeouts=False), lambda: found(timeouts=True))
 
@@ -142,6 +152,21 @@ def _run(automaton: Automaton, events: Arranged, options: Options) -> tuple[Assi
             _TOLD.add(str(reason))
             logger.warning("the pattern is run by the reference evaluator, which is slow: it has %s", reason)
         return _run_reference(automaton, events)
+
+
+def _run_and_sift(automaton: Automaton, events: Arranged, options: Options) -> Assignments:
+    """The matches by the plan that looks at nots last; timeouts are decided by the ordinary one."""
+    gaps = gaps_of(automaton)
+    try:
+        tables = tabulate(without_nots(automaton), options)
+        given = columns(events, tables)
+    except NotCompiled as reason:
+        raise InputError(
+            f'negation="after" needs the engine, which cannot run this pattern: it has {reason}.\n'
+            '  Leave negation="pushed", where the reference evaluator takes over.'
+        ) from reason
+    sift = Sift(gaps, tables, given)
+    return match_partitions(tables, given, events.bounds, where=events.where, sift=sift)[0]
 
 
 def _run_reference(automaton: Automaton, events: Arranged) -> tuple[Assignments, Assignments]:

@@ -36,6 +36,7 @@ from cepheid.engine.deciding import (
     ending_due,
     fall_due,
     guarded_until,
+    is_forestalled,
     moment_decided,
     start_timers,
 )
@@ -74,6 +75,7 @@ def create(a, e, w, event, parent_run, parent_node, variable, target):
     if (
         a.positions[target, S_CONTINUATIONS] < a.positions[target, S_CONTINUATIONS_END]
         or a.positions[target, S_ENDINGS] < a.positions[target, S_ENDINGS_END]
+        or a.params[P_NOT_BEFORE_READS] != 0
     ):
         run = new_run(w.runs, w.counters)
         w.runs[run, R_POSITION] = target
@@ -315,7 +317,7 @@ def is_same(created, one, other):
 
 
 @inlined
-def make_nodes(a, w, event):
+def make_nodes(a, e, w, event):
     """Give every created entry its node, and list the nodes that are complete as candidates."""
     node = np.int64(NONE)
     for place in range(w.counters[Q_CREATED]):
@@ -324,6 +326,9 @@ def make_nodes(a, w, event):
         w.created[place, 4] = node
         if a.positions[w.created[place, 2], S_ACCEPTS] and not w.nodes[node, N_STATE] & COMPLETE:
             w.nodes[node, N_STATE] |= COMPLETE
+            if a.params[P_NOT_BEFORE_READS]:
+                if is_forestalled(a, e, w, np.int64(w.created[place, 3]), np.int64(w.nodes[node, N_START]), event):
+                    continue
             w.candidates[w.counters[Q_CANDIDATES]] = node
             w.counters[Q_CANDIDATES] += 1
 
@@ -344,11 +349,15 @@ def place_endings(a, e, w, slot, source, event):
     """Runs that only wait for the nots of an ending, with the registers of the run that came there."""
     node = w.runs[source, R_NODE]
     position = w.runs[source, R_POSITION]
+    state = np.int64(WAITS)
+    if a.params[P_NOT_BEFORE_READS]:
+        if is_forestalled(a, e, w, source, np.int64(w.nodes[node, N_START]), event):
+            state |= FORESTALLED
     for index in range(a.positions[position, S_ENDINGS], a.positions[position, S_ENDINGS_END]):
         run = new_run(w.runs, w.counters)
         w.runs[run, R_NODE] = node
         w.runs[run, R_POSITION] = a.lists[index]
-        w.runs[run, R_OPEN] = 1
+        w.runs[run, R_OPEN] = state
         if a.params[P_REGISTERS] > 0:
             for register in range(w.registers.shape[1]):
                 w.registers[run, register] = w.registers[source, register]
@@ -395,13 +404,16 @@ def place_created(a, e, w, slot, event, lingers):
 
 @inlined
 def note_not_before(a, e, w, slot, event):
-    """Carry forward, for each not at the start, the last event that satisfies it."""
+    """Carry forward, for each not at the start, the last event that satisfies it; of a not that reads variables, the
+    last that may, so that each such event leads to the one before."""
     for index in range(a.params[P_NOT_BEFORE]):
         place = K_BEFORE + 2 * index
         e.before[event, 2 * index] = w.slots[slot, place]
         e.before[event, 2 * index + 1] = w.slots[slot, place + 1]
-        if e.bits[event, a.not_before[index, 0]] >> np.uint64(a.not_before[index, 1]) & np.uint64(1):
-            w.slots[slot, place] = e.ordinal[event]
+        if e.bits[event, a.not_before[index, F_PAGE]] >> np.uint64(a.not_before[index, F_BIT]) & np.uint64(1):
+            predicate = a.not_before[index, F_PREDICATE]
+            reads = a.programs[predicate, 0] < a.programs[predicate, 1]
+            w.slots[slot, place] = event if reads else e.ordinal[event]
             w.slots[slot, place + 1] = e.time[event]
 
 
@@ -483,7 +495,7 @@ def handle(a, e, w, slot, partition, event):
     if w.counters[Q_CREATED] > 0:
         if a.params[P_AMBIGUOUS] and w.counters[Q_CREATED] > 1:
             merge_created(w.runs, w.extra, w.created, w.spare, w.counters)
-        make_nodes(a, w, event)
+        make_nodes(a, e, w, event)
     if w.counters[Q_CANDIDATES] > 0:
         problem = emit(a, e, w, slot, partition, moment)
         if problem != DONE:
@@ -497,6 +509,8 @@ def handle(a, e, w, slot, partition, event):
                 sweep(a, e, w, slot, position, event)
             if w.slots[slot, K_LIVE] > a.params[P_MAX_RUNS]:
                 return TOO_MANY_RUNS
+    if w.counters[Q_PROBLEM] != NONE:  # a not at the start reads variables, and failed
+        return w.counters[Q_PROBLEM]
     return DONE
 
 

@@ -29,7 +29,9 @@ P_BRANCH = 14
 """How many children one run can have at one event at most, endings included."""
 P_INDEXED = 15
 """Whether any position has an index."""
-P_SIZE = 16
+P_NOT_BEFORE_READS = 16
+"""Whether a not at the start reads variables."""
+P_SIZE = 17
 
 # positions (and endings)
 S_CONTINUATIONS = 0
@@ -82,15 +84,25 @@ G_PREDICATE = 1
 G_WINDOW = 2
 G_SIZE = 3
 
+# nots at the start
+F_PAGE = 0
+F_BIT = 1
+"""Where its test on the event alone stands among the event's bits."""
+F_PREDICATE = 2
+F_SIZE = 3
+
 # runs
 R_NEXT = 0
 R_NODE = 1
 R_POSITION = 2
 R_OPEN = 3
-"""Bits of the continuations that are still open; of an ending, 1 as long as it waits. 0: the run is over."""
+"""Bits of the continuations that are still open; of an ending, WAITS and perhaps FORESTALLED. 0: the run is over."""
 R_CHAIN = 4
 """The next run with the same place in the index."""
 R_SIZE = 5
+WAITS = 1
+FORESTALLED = 2
+"""A not at the start is violated, so that nothing is emitted when the ending is decided."""
 
 # what only some patterns need of a run
 X_GENERATION = 0
@@ -129,7 +141,8 @@ K_COUNT_TIMERS = 5
 K_NOW = 6
 """Where time stands; NONE before the first event."""
 K_BEFORE = 7
-"""From here on, two numbers for each not at the start: ordinal and time of the last event that satisfied it."""
+"""From here on, two numbers for each not at the start: ordinal and time of the last event that satisfied it. Of a not
+that reads variables: row and time of the last event that passes its test on the event alone."""
 
 # lists of a partition: three numbers for each position
 L_HEAD = 0

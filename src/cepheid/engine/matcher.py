@@ -11,6 +11,7 @@ caller can keep the rows themselves.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +19,7 @@ import pyarrow as pa
 
 from cepheid.automaton.construction import build
 from cepheid.conditions import bind
-from cepheid.engine import buffer, kernel
+from cepheid.engine import buffer, kernel, not_before
 from cepheid.engine import layout as l
 from cepheid.engine.arrange import Arranged, Integers
 from cepheid.engine.assemble import Assignments
@@ -28,6 +29,9 @@ from cepheid.engine.pool import WITH_EVENTS, WITH_RUNS, Pool, grown, new_pool, w
 from cepheid.engine.problems import problem
 from cepheid.engine.tables import Options, Tables, tabulate
 from cepheid.syntax.tree import Element, Link, PatternTree, Sequence, Variable
+
+Sift: TypeAlias = Callable[[Integers, Integers, Integers], npt.NDArray[np.bool_]]
+"""Given the lengths of some matches and the variables and rows of their events, which of the matches stay."""
 
 FEWEST, MOST = 256, 1 << 16
 """Runs and nodes that there is room for at first."""
@@ -45,14 +49,16 @@ def match_partitions(
     finish: int = l.END,
     moment: int = 0,
     where: Callable[[int, int], str] = by_number,
+    sift: Sift | None = None,
 ) -> tuple[Assignments, Assignments]:
     """All matches and timeouts of whole partitions; `bounds` says where each begins, and where the last ends.
 
     `finish`: whether the input ends behind the last event, time only moves on to a `moment`, or nothing happens.
-    `where`: how an error calls a partition and an event.
+    `where`: how an error calls a partition and an event. `sift`: which of the matches stay.
     """
     capacity = 1 << (min(max(FEWEST, len(columns.time) // 4), MOST) - 1).bit_length()
     drive = _Drive(tables, new_pool(tables, capacity=capacity))
+    drive.matches.sift = sift
     drive.match(columns, bounds, np.zeros(0, np.int64), finish, moment, where)
     return drive.decided()
 
@@ -127,25 +133,114 @@ class Matcher:
         nodes = pool.nodes[: pool.counters[l.Q_USED_NODES]]
         is_kept = np.zeros(len(self.held.time), bool)
         is_kept[nodes[:, l.N_EVENT]] = True
+        not_before.mark_needed(self.tables, pool, self.held, self.next_ordinal, is_kept)
         kept = np.flatnonzero(is_kept)
         new_number = np.cumsum(is_kept) - 1
         for column in (l.N_EVENT, l.N_START):
             nodes[:, column] = new_number[nodes[:, column]]
         self.held = selected(self.held, kept, self.tables)
+        not_before.renumber(self.tables, pool, self.held, np.where(is_kept, new_number, l.NONE))
         self._keep_texts()
         return kept
 
+    @property
+    def live_runs(self) -> int:
+        """Runs that wait; some may be over already and wait to be dropped."""
+        return int(self.pool.slots[:, l.K_LIVE].sum())
+
+    def waiting(self) -> Integers:
+        """The runs themselves, partition by partition."""
+        found: Integers = buffer.live_runs(self.pool.lists, self.pool.slots, self.pool.runs)
+        return found
+
+    def deadline(self) -> int | None:
+        """The earliest moment at which time may decide something, None if there is none."""
+        slots = self.pool.slots
+        heaps = slots[(slots[:, l.K_LIVE] > 0) & (slots[:, l.K_TIMERS] != l.NONE), l.K_TIMERS]
+        due = self.pool.timers[heaps, l.T_DUE]
+        earliest = int(due.min(initial=l.NEVER))
+        return None if earliest == l.NEVER else earliest
+
+    def forget(self, moment: int) -> npt.NDArray[np.bool_]:
+        """Drop the runs whose time is over, where a partition has no others, and the slots of partitions that would be
+        the same if they began anew. Call it when time has moved to this moment. Returns which slots stay; they are
+        numbered anew in their order."""
+        self._clear(self._over(moment))
+        pool, params = self.pool, self.tables.arrays.params
+        stays: npt.NDArray[np.bool_] = pool.slots[:, l.K_LIVE] > 0
+        for place in range(l.K_BEFORE, l.K_BEFORE + 2 * int(params[l.P_NOT_BEFORE]), 2):  # rule 7, at the start
+            reaches = pool.slots[:, place] != l.NONE
+            if params[l.P_COUNT] == l.NEVER and params[l.P_WITHIN] != l.NEVER:
+                reaches &= pool.slots[:, place + 1] > moment - params[l.P_WITHIN]
+            stays |= reaches
+        if stays.all():
+            return stays
+        self._free_timers(pool.slots[~stays][:, [l.K_TIMERS, l.K_COUNT_TIMERS]].ravel())
+        self.next_ordinal = self.next_ordinal[stays]
+        self.pool = pool._replace(
+            lists=np.ascontiguousarray(pool.lists[stays]),
+            slots=np.ascontiguousarray(pool.slots[stays]),
+            buckets=np.full_like(pool.buckets, l.NONE),
+        )
+        if len(pool.owner) > 1:
+            new_number = np.cumsum(stays, dtype=np.int32) - 1
+            pool.owner[:] = np.where(pool.owner < len(stays), new_number[np.minimum(pool.owner, len(stays) - 1)], 0)
+        if params[l.P_INDEXED]:
+            kernel.index_runs(self.tables.arrays, self.pool)
+        return stays
+
+    def _over(self, moment: int) -> Integers:
+        """The slots all of whose runs have run out of their window, or are over."""
+        pool, within = self.pool, int(self.tables.arrays.params[l.P_WITHIN])
+        counts = pool.slots[:, l.K_LIVE]
+        runs = self.waiting()
+        start = self.held.time[pool.nodes[pool.runs[runs, l.R_NODE], l.N_START]]
+        is_over = pool.runs[runs, l.R_OPEN] == 0
+        if within != l.NEVER:
+            is_over |= start <= moment - within
+        still = np.bincount(np.repeat(np.arange(len(counts)), counts), weights=~is_over, minlength=len(counts))
+        return np.flatnonzero((counts > 0) & (still == 0))
+
+    def _clear(self, slots: Integers) -> None:
+        """Drop all runs of some slots; timers see by the generation that their run is gone."""
+        if not len(slots):
+            return
+        pool = self.pool
+        runs = buffer.live_runs(pool.lists[slots], pool.slots[slots], pool.runs)
+        if len(pool.extra) > 1:
+            pool.extra[runs, l.X_GENERATION] += 1
+        pool.runs[runs, l.R_NEXT] = np.append(runs[1:], pool.counters[l.Q_FREE_RUN])
+        pool.counters[l.Q_FREE_RUN] = runs[0]
+        for column, value in ((l.L_HEAD, l.NONE), (l.L_LENGTH, 0), (l.L_SWEPT, 0)):
+            pool.lists[slots, column :: l.L_SIZE] = value
+        pool.slots[slots, l.K_FRESH] = l.NONE
+        pool.slots[slots, l.K_LIVE] = 0
+
+    def _free_timers(self, heaps: Integers) -> None:
+        """Let the places of all timers of some heaps be used again."""
+        timers, counters = self.pool.timers, self.pool.counters
+        found = heaps[heaps != l.NONE]
+        while len(found):
+            following = timers[found][:, [l.T_CHILD, l.T_SIBLING]].ravel()
+            timers[found, l.T_SIBLING] = np.append(found[1:], counters[l.Q_FREE_TIMER])
+            counters[l.Q_FREE_TIMER] = found[0]
+            found = following[following != l.NONE]
+
     def _keep_texts(self) -> None:
-        """Forget the texts that no live run knows."""
+        """Forget the texts that no live run knows, nor a held event that is read again."""
         if not self.tables.text_registers:
             return
         pool = self.pool
         runs = buffer.live_runs(pool.lists, pool.slots, pool.runs)
-        codes = pool.registers[np.ix_(runs, self.tables.text_registers)]
-        is_code = (codes >= 0) & (codes < len(self.texts))  # a register that is unknown may hold anything
+        in_runs = np.ix_(runs, self.tables.text_registers)
+        in_rows = np.ix_(np.arange(len(self.held.values)), np.array(not_before.text_columns(self.tables), np.int64))
+        of_runs, of_rows = pool.registers[in_runs], self.held.values[in_rows]
+        codes = np.concatenate((of_runs.ravel(), of_rows.ravel()))
+        is_code = (codes >= 0) & (codes < len(self.texts))  # what is unknown may hold anything
         used = np.unique(codes[is_code])
         places = np.where(is_code, np.searchsorted(used, codes), 0)
-        pool.registers[np.ix_(runs, self.tables.text_registers)] = places
+        pool.registers[in_runs] = places[: of_runs.size].reshape(of_runs.shape)
+        self.held.values[in_rows] = places[of_runs.size :].reshape(of_rows.shape)
         self.texts = self.texts.take(pa.array(used))
 
     def _add_slots(self, count: int) -> None:
@@ -228,6 +323,7 @@ class _Decided:
         self.parts: list[tuple[Integers, Integers, Integers]] = []
         self.moments: list[Integers] = []
         self.count = 0
+        self.sift: Sift | None = None
 
     def add(self, pool: Pool, table: Integers, counter: int) -> None:
         """Take over what the kernel has decided since the last call."""
@@ -236,11 +332,16 @@ class _Decided:
         if count == 0:
             return
         lengths = pool.nodes[table[:count, 0], l.N_DEPTH].astype(np.int64)
-        match = np.repeat(np.arange(self.count, self.count + count), lengths)
+        moments = table[:count, 1].copy()
         variable, row = buffer.extract(pool.nodes, np.ascontiguousarray(table[:count, 0]), np.cumsum(lengths))
+        if self.sift is not None:
+            stays = self.sift(lengths, variable, row)
+            entries = np.repeat(stays, lengths)
+            lengths, moments, variable, row = lengths[stays], moments[stays], variable[entries], row[entries]
+        match = np.repeat(np.arange(self.count, self.count + len(lengths)), lengths)
         self.parts.append((match, variable, row))
-        self.moments.append(table[:count, 1].copy())
-        self.count += count
+        self.moments.append(moments)
+        self.count += len(lengths)
 
     def assignments(self) -> Assignments:
         nothing = np.zeros(0, np.int64)

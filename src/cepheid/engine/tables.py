@@ -93,6 +93,18 @@ def tabulate(automaton: Automaton, options: Options) -> Tables:
     return _Tabulation(automaton, options).tables()
 
 
+def dominance(automaton: Automaton, options: Options) -> int:
+    """Which runs may stand for others (`lists` says why this is right)."""
+    skip = automaton.skip.kind
+    if not options.dominance or options.timeouts:
+        return l.DOMINANCE_OFF
+    if skip not in (SkipKind.PAST_LAST_EVENT, SkipKind.TO_NEXT):
+        return l.DOMINANCE_OFF
+    if skip is SkipKind.PAST_LAST_EVENT and automaton.window is None and not automaton.not_before:
+        return l.DOMINANCE_OVERALL
+    return l.DOMINANCE_PER_START
+
+
 class _Tabulation:
     def __init__(self, automaton: Automaton, options: Options) -> None:
         self.automaton = automaton
@@ -113,8 +125,6 @@ class _Tabulation:
             raise NotCompiled(f"more than {MAXIMUM_VARIABLES} variables")
         if any(predicate.calls_python for predicate in automaton.predicates):
             raise NotCompiled("a Python callable")
-        if any(automaton.predicates[index].reads_variables for index in automaton.not_before):
-            raise NotCompiled("a not at the start that reads variables")
         programs = np.zeros((len(automaton.predicates), 2), np.int64)
         for index, predicate in enumerate(automaton.predicates):
             if predicate.rest is not None:
@@ -131,7 +141,7 @@ class _Tabulation:
         rows += [self.ending(ending, number) for ending, number in self.endings.items()]
         interest = [_interest(position) for position in automaton.positions] + places[len(automaton.positions) :]
         not_before = [
-            (page, self.pages.predicates[page].index(predicate))
+            [page, self.pages.predicates[page].index(predicate), predicate]
             for page, predicate in zip(self.pages.page_of[len(places) :], automaton.not_before, strict=True)
         ]
         code = self.compiler.programs
@@ -149,7 +159,7 @@ class _Tabulation:
             interest=np.array([self.bits(number, some) for number, some in enumerate(interest)], np.uint64),
             updates=_matrix([list(row) for rows_of in self.updates() for row in rows_of], 6),
             updates_of=self.updates_of(),
-            not_before=np.array(not_before or [(0, 0)], np.int64),
+            not_before=_matrix(not_before, l.F_SIZE),
         )
         return Tables(
             arrays,
@@ -175,8 +185,9 @@ class _Tabulation:
         params[l.P_AMBIGUOUS] = self.is_ambiguous()
         params[l.P_TIMEOUTS] = options.timeouts
         params[l.P_TIMED] = options.timeouts or bool(self.endings)
-        params[l.P_DOMINANCE] = self.dominance()
+        params[l.P_DOMINANCE] = dominance(automaton, options)
         params[l.P_NOT_BEFORE] = len(automaton.not_before)
+        params[l.P_NOT_BEFORE_READS] = any(automaton.predicates[i].reads_variables for i in automaton.not_before)
         params[l.P_MAX_RUNS] = options.max_runs
         params[l.P_MAX_MATCHES] = options.max_matches_per_event
         params[l.P_INDEXED] = self.is_indexed
@@ -184,18 +195,6 @@ class _Tabulation:
         branches = [len(position.continuations) for position in automaton.positions]
         params[l.P_BRANCH] = max(branches) * (1 + max(len(position.endings) for position in automaton.positions))
         return params
-
-    def dominance(self) -> int:
-        """Which runs may stand for others (see `dominance`)."""
-        automaton = self.automaton
-        skip = automaton.skip.kind
-        if not self.options.dominance or self.options.timeouts:
-            return l.DOMINANCE_OFF
-        if skip not in (SkipKind.PAST_LAST_EVENT, SkipKind.TO_NEXT):
-            return l.DOMINANCE_OFF
-        if skip is SkipKind.PAST_LAST_EVENT and automaton.window is None and not automaton.not_before:
-            return l.DOMINANCE_OVERALL
-        return l.DOMINANCE_PER_START
 
     def is_ambiguous(self) -> bool:
         """Whether one partial match can be reached in several ways, so that equal ones must be brought together."""

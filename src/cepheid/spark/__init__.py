@@ -1,6 +1,14 @@
 """Patterns on Spark DataFrames. The only room that imports pyspark."""
 
+from typing import TYPE_CHECKING, Any
+
 from cepheid.errors import InputError
+
+if TYPE_CHECKING:
+    from cepheid.spark.sinks import files, table
+    from cepheid.spark.state_reader import StateReader
+
+__all__ = ["StateReader", "files", "table"]
 
 OLDEST = (4, 0)
 
@@ -15,3 +23,16 @@ if tuple(int(part) for part in _version.split(".")[:2]) < OLDEST:
         f"this is Spark {_version}; Cepheid needs Spark {'.'.join(map(str, OLDEST))} or newer.\n"
         "  Install a newer one with: pip install 'cepheid[spark]'."
     )
+
+
+def __getattr__(name: str) -> Any:
+    """What users of streams need, imported when they do: workers import this package, too."""
+    if name == "StateReader":
+        from cepheid.spark.state_reader import StateReader
+
+        return StateReader
+    if name in ("files", "table"):
+        from cepheid.spark import sinks
+
+        return getattr(sinks, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

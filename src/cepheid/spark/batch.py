@@ -18,21 +18,24 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, AtomicType, DoubleType, FloatType, StructType
 
 from cepheid.automaton.construction import build
+from cepheid.automaton.dropping import why_all_rows_travel
 from cepheid.conditions import Schema, bind
 from cepheid.conditions.printing import quoted
 from cepheid.engine.in_memory import check_units
 from cepheid.engine.matcher import warm_up
+from cepheid.engine.negation_after import NegationPlan, gaps_of, without_nots
 from cepheid.engine.programs import NotCompiled
 from cepheid.engine.tables import Options, Tables, tabulate
 from cepheid.errors import InputError
+from cepheid.explain import Execution, Explanation, Timeline, explain, rows_that_travel
 from cepheid.spark.buckets import bucket_count, estimated_bytes, parallelism, spread_ids
-from cepheid.spark.dropping import why_all_rows_travel
 from cepheid.spark.frames import arrow_schema, order_columns, partition_columns, refuse_names_by_case, unit_of
 from cepheid.spark.masks import mask, to_column, wanted
 from cepheid.spark.output import Asked, Output
 from cepheid.spark.session import has_local_workers, use_this_python
 from cepheid.spark.shipping import shipped
 from cepheid.spark.sorted_rows import MatchSorted
+from cepheid.spark.timelines import timeline_of
 from cepheid.spark.workers import BUCKET, PAYLOAD, MatchPacked, mask_name, pack, value_name
 from cepheid.syntax.tree import PatternTree
 
@@ -83,9 +86,18 @@ class Found:
         """The same for partial matches that ran out of time, with the moment `at` which they did."""
         return self._plan.result(timeouts=True)
 
-    def explain(self) -> str:
-        """The automaton and how Spark runs it."""
-        return self._plan.explain()
+    def explain(self) -> Explanation:
+        """What the pattern means and how Spark runs it on this DataFrame."""
+        plan = self._plan
+        return explain(plan.tree, Schema.from_arrow(arrow_schema(plan.rows.schema)), plan.execution(), plan.options)
+
+    def timeline(self, n: int = 10) -> Timeline:
+        """Matches and events of up to `n` partitions on a time axis; runs the plan and collects what is drawn."""
+        plan = self._plan
+        drawn = BatchPlan(
+            plan.tree, plan.rows, plan.partition_by, plan.order_by, Asked(), plan.movement, plan.options
+        ).result(timeouts=False)
+        return timeline_of(drawn, plan.rows, plan.tree, plan.partition_by, plan.order_by, n)
 
 
 class BatchPlan:
@@ -100,8 +112,10 @@ class BatchPlan:
         asked: Asked,
         movement: Movement,
         options: Options,
+        negation: NegationPlan = "pushed",
     ) -> None:
         refuse_names_by_case(rows.schema)
+        self.tree = tree
         self.rows = rows
         arrow = arrow_schema(rows.schema)
         self.partition_by = partition_columns(rows.schema, partition_by)
@@ -113,6 +127,10 @@ class BatchPlan:
         self.options = options
         self.all_rows_travel = why_all_rows_travel(self.automaton)
         """Why no row may be dropped early; None if they may."""
+        if negation == "after" and movement.shuffle == "spark":
+            raise InputError('negation="after" goes with shuffle="packed" only.\n  Leave one of the two out.')
+        self.gaps = gaps_of(self.automaton) if negation == "after" else None
+        """The nots that are looked at behind the engine, if they are."""
         self.tables()  # refuse now what the engine cannot run
         if has_local_workers(rows):
             use_this_python(rows)
@@ -121,8 +139,9 @@ class BatchPlan:
     def tables(self, timeouts: bool = False) -> Tables:
         """The pattern's tables for the engine."""
         options = Options(timeouts, self.options.max_runs, self.options.max_matches_per_event)
+        automaton = self.automaton if self.gaps is None or timeouts else without_nots(self.automaton)
         try:
-            return tabulate(self.automaton, options)
+            return tabulate(automaton, options)
         except NotCompiled as reason:
             raise InputError(
                 f"the engine cannot run this pattern on a DataFrame: it has {reason}.\n"
@@ -148,9 +167,8 @@ class BatchPlan:
         work = (tables.for_workers(), self.partition_by, self.order_by, self.output.shape(timeouts), timeouts)
         schema = self.output.worker_schema(timeouts)
         if self.movement.shuffle == "packed":
-            matched = self._packed(prepared).mapInArrow(
-                shipped(MatchPacked(*work, self.movement.max_bucket_bytes)), schema
-            )
+            packed = MatchPacked(*work, self.movement.max_bucket_bytes, None if timeouts else self.gaps)
+            matched = self._packed(prepared).mapInArrow(shipped(packed), schema)
         else:
             matched = self._sorted(prepared).mapInArrow(shipped(MatchSorted(*work)), schema)
         return matched.select(*self.output.result_columns(timeouts)) if self.output.measures else matched
@@ -168,7 +186,7 @@ class BatchPlan:
             keep = wanted(predicates)
             rows = rows.where(keep if self.movement.nulls == "drop" else keep | unordered)
         masks = [
-            mask(predicates[index] for index in page).alias(mask_name(number))
+            mask([predicates[index] for index in page]).alias(mask_name(number))
             for number, page in enumerate(tables.pages)
         ]
         values = [to_column(expression).alias(value_name(index)) for index, expression in enumerate(tables.columns)]
@@ -218,13 +236,26 @@ class BatchPlan:
         order = [F.col(quoted(name)) for name in self.order_by]
         return moved.sortWithinPartitions(*keys, *order, *(F.col(quoted(name)).asc_nulls_last() for name in rest))
 
-    def explain(self) -> str:
-        dropped = self.all_rows_travel
-        lines = [
-            "rows that no condition wants are dropped first" if dropped is None else f"all rows travel: {dropped}",
-            f"columns that travel: {', '.join(self.output.travelling)}",
-            f"{self.buckets} buckets of keys"
+    def execution(self) -> Execution:
+        """How the plan runs, for explanations."""
+        tables = self.tables()
+        moved = {
+            "packed": "packed: Arrow batches cut into a cell for each bucket, each bucket sorted by its worker",
+            "spark": "spark: rows are moved and sorted by Spark, which is slower and has no bound on a bucket",
+        }
+        masks = len(tables.pages)
+        buckets = f"{self.buckets} buckets of keys" if self.partition_by else "one, for all rows"
+        return Execution(
+            "Spark, batch",
+            columns=self.output.travelling,
+            computed=(
+                f"{masks} mask{'s' if masks > 1 else ''} of {len(self.automaton.predicates)} conditions",
+                *(str(expression) for expression in tables.columns),
+            ),
+            rows=rows_that_travel(self.all_rows_travel),
+            buckets=buckets if self.movement.buckets or not self.partition_by else f"{buckets}, by the input's size",
+            shuffle=moved[self.movement.shuffle],
+            warnings=()
             if self.partition_by
-            else "one bucket: without partition_by nothing is parallel",
-        ]
-        return f"{self.automaton}\n\nSpark: " + "; ".join(lines)
+            else ("One bucket: without partition_by nothing is parallel. Name the columns that a match shares.",),
+        )

@@ -12,6 +12,8 @@ from contextlib import contextmanager
 
 from pyspark.sql import SparkSession
 
+__all__ = ["SparkSession", "embedded_spark"]
+
 
 @contextmanager
 def embedded_spark(name: str) -> Iterator[SparkSession]:

@@ -5,7 +5,7 @@ In: bound predicates and expressions. Out: Spark Columns.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -13,17 +13,21 @@ from pyspark.sql import functions as F
 from cepheid.conditions import Predicate
 from cepheid.conditions.expression import TRUE, Expression, Operation, Operator, SparkColumn, walk
 
+_WIDTHS = (("tinyint", 8), ("smallint", 16), ("int", 32))
 
-def mask(predicates: Iterable[Predicate]) -> Column:
-    """A number whose bit i says that the own-event part of predicate i holds; unknown does not hold (rule 11)."""
-    result = F.lit(0).cast("bigint")
+
+def mask(predicates: Sequence[Predicate]) -> Column:
+    """A number whose bit i says that the own-event part of predicate i holds; unknown does not hold (rule 11).
+
+    It is as narrow as the number of predicates allows: it travels with every row.
+    """
+    kind = next((name for name, bits in _WIDTHS if len(predicates) < bits), "bigint")
+    nothing = F.lit(0).cast(kind)
+    result = nothing
     for index, predicate in enumerate(predicates):
-        bit = F.lit(1 << index if index < 63 else -(1 << 63)).cast("bigint")
-        if predicate.own_event == TRUE:
-            result = result.bitwiseOR(bit)
-        else:
-            nothing = F.lit(0).cast("bigint")
-            result = result.bitwiseOR(F.when(to_column(predicate.own_event), bit).otherwise(nothing))
+        bit = F.lit(1 << index if index < 63 else -(1 << 63)).cast(kind)
+        always = predicate.own_event == TRUE
+        result = result.bitwiseOR(bit if always else F.when(to_column(predicate.own_event), bit).otherwise(nothing))
     return result
 
 

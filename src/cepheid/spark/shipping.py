@@ -14,14 +14,14 @@ from typing import Any
 
 from pyspark import cloudpickle
 
-from cepheid import __version__
+from cepheid.version import VERSION
 
 Work = Callable[[Iterable[Any]], Iterator[Any]]
 
 
 def shipped(work: Work) -> Work:
     """The work as a function that can travel."""
-    written, version = pickle.dumps(work), __version__
+    written, version = pickle.dumps(work), VERSION
 
     def run(batches: Iterable[Any]) -> Iterator[Any]:
         import pickle
@@ -34,12 +34,12 @@ def shipped(work: Work) -> Work:
             "run."
         )
         try:
-            import cepheid
+            from cepheid.version import VERSION as version_here
         except ImportError as error:
             raise RuntimeError(f"{here}, which cannot import cepheid: {error}.\n  {remedy}") from error
-        if cepheid.__version__ != version:
+        if version_here != version:
             raise RuntimeError(
-                f"{here} with cepheid {cepheid.__version__}, but the driver has {version}.\n"
+                f"{here} with cepheid {version_here}, but the driver has {version}.\n"
                 f"  Install the same version on both sides. {remedy}"
             )
         try:

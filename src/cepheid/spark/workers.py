@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,7 @@ from cepheid.engine.arrange import Arranged, arrange
 from cepheid.engine.assemble import Assignments, Shape, assemble
 from cepheid.engine.columns import columns_of
 from cepheid.engine.matcher import match_partitions
+from cepheid.engine.negation_after import Gaps, Sift
 from cepheid.engine.tables import Tables
 from cepheid.errors import InputError, LimitError
 
@@ -57,7 +59,8 @@ def pack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Rows as a few binary cells, one per bucket: Spark then moves cells, not rows."""
     for table in gathered(batches):
         buckets = table[BUCKET].to_numpy()
-        order = np.argsort(buckets, kind="stable")
+        small = buckets.astype(np.int16) if buckets.max() < 1 << 15 else buckets  # numpy sorts those by radix
+        order = np.argsort(small, kind="stable")
         names, begins = np.unique(buckets[order], return_index=True)
         sorted_rows = table.drop_columns([BUCKET]).take(pa.array(order)).combine_chunks()
         ends = [*begins[1:], len(order)]
@@ -84,7 +87,7 @@ class Work:
 
     def bits(self, events: Arranged) -> npt.NDArray[np.uint64]:
         pages = [_integers(events.column(mask_name(page))) for page in range(len(self.tables.pages))]
-        return np.stack(pages, axis=1).view(np.uint64)
+        return np.stack(pages, axis=1).astype(np.int64, copy=False).view(np.uint64)
 
     def values(self, events: Arranged) -> list[pa.ChunkedArray]:
         return [events.column(value_name(index)) for index in range(len(self.tables.columns))]
@@ -93,10 +96,12 @@ class Work:
         table = assemble(events, found[self.timeouts], self.shape)
         yield from table.combine_chunks().to_batches(max_chunksize=10_000)
 
-    def whole_partitions(self, events: Arranged) -> Iterator[pa.RecordBatch]:
-        """The result for partitions of which all events are here."""
+    def whole_partitions(self, events: Arranged, gaps: Gaps | None = None) -> Iterator[pa.RecordBatch]:
+        """The result for partitions of which all events are here; `gaps`: nots that are looked at behind the engine."""
         columns = columns_of(events.time, self.bits(events), self.values(events), self.tables)
-        yield from self.result(events, match_partitions(self.tables, columns, events.bounds, where=events.where))
+        sift = None if gaps is None else Sift(gaps, self.tables, columns)
+        found = match_partitions(self.tables, columns, events.bounds, where=events.where, sift=sift)
+        yield from self.result(events, found)
 
     def refuse_nulls(self, table: pa.Table) -> None:
         """Events without a place in the order: how many there are, and some of them."""
@@ -120,6 +125,7 @@ class MatchPacked(Work):
     """Matches all buckets of a Spark partition at once: one call of the engine, whatever the number of keys."""
 
     max_bucket_bytes: int
+    gaps: Gaps | None = None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         cells, size = [], 0
@@ -133,7 +139,8 @@ class MatchPacked(Work):
             return
         table = pa.concat_tables(cells).combine_chunks()
         self.refuse_nulls(table)
-        yield from self.whole_partitions(arrange(table, self.partition_by, self.order_by, by_all_columns=True))
+        events = arrange(table, self.partition_by, self.order_by, by_all_columns=True)
+        yield from self.whole_partitions(events, self.gaps)
 
     def too_large(self, cells: list[pa.Table]) -> LimitError:
         rows = pa.concat_tables([cell.select(list(self.partition_by)) for cell in cells])
@@ -150,6 +157,6 @@ class MatchPacked(Work):
         )
 
 
-def _integers(column: pa.ChunkedArray) -> npt.NDArray[np.int64]:
-    result: npt.NDArray[np.int64] = pc.fill_null(column, 0).combine_chunks().to_numpy(zero_copy_only=False)
+def _integers(column: pa.ChunkedArray) -> npt.NDArray[np.signedinteger[Any]]:
+    result: npt.NDArray[np.signedinteger[Any]] = pc.fill_null(column, 0).combine_chunks().to_numpy(zero_copy_only=False)
     return result

@@ -183,6 +183,10 @@ class PatternBuilder:
             )
         return self._with(edits.set_window(self.tree, time, events))
 
+    def partition_by(self, *columns: str) -> Self:
+        """The columns whose values all events of a match share; `match` and `match_events` then need not name them."""
+        return self._with(edits.set_partition_by(self.tree, columns))
+
     def skip(self, strategy: Skip | Literal["no_skip", "to_next", "past_last_event"]) -> Self:
         """Which starts a match forbids to later ones (rule 8): a value of `cepheid.skip`, or its name."""
         chosen = _SKIPS_BY_NAME.get(strategy) if isinstance(strategy, str) else strategy

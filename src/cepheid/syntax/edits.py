@@ -76,6 +76,7 @@ def group_of(tree: PatternTree) -> Sequence:
         (tree.window is not None, "a window", 'Call within on the whole pattern, or within(t, since="previous").'),
         (tree.skip.kind is not SkipKind.NO_SKIP, "a skip strategy", "Call skip on the whole pattern."),
         (bool(tree.not_before), "a not_before", "Start the whole pattern with not_before."),
+        (bool(tree.partition_by), "a partition key", "Call partition_by on the whole pattern."),
     ):
         if is_there:
             raise MalformedPatternError(what, f"a pattern with {part} cannot be a group", remedy)
@@ -225,6 +226,17 @@ def set_window_since_previous(tree: PatternTree, time: Duration | None) -> Patte
     if last.within_previous is not None:
         raise MalformedPatternError(describe(last), "it already has a window since the previous event", "Give it once.")
     return _with_last(tree, replace(last, within_previous=to_span(time, describe(last))))
+
+
+def set_partition_by(tree: PatternTree, columns: tuple[str, ...]) -> PatternTree:
+    """The columns that all events of a match share."""
+    if tree.partition_by:
+        raise MalformedPatternError(
+            PATTERN, f"it is already partitioned by {', '.join(tree.partition_by)}", "Give all columns in one call."
+        )
+    if not columns:
+        raise MalformedPatternError(PATTERN, "partition_by has no column", 'Name one: partition_by("user").')
+    return _checked(replace(tree, partition_by=columns))
 
 
 def set_skip(tree: PatternTree, strategy: Skip) -> PatternTree:

@@ -4,6 +4,7 @@
      "not_before": [{"name": "x", "where": CONDITION}],
      "sequence": [ELEMENT, …],
      "within": "10 minutes" | 600 | {"events": 10},
+     "partition_by": ["user"],
      "skip": "to_next" | "past_last_event" | {"to_first" | "to_last": "a", "or_fail": true}}
 
     ELEMENT = {"link": "begin" | "next" | "followed_by" | "followed_by_any" | "not_next" | "not_followed_by",
@@ -63,6 +64,8 @@ def to_json(tree: PatternTree) -> str:
         pattern["within"] = {"events": tree.window.events}
     elif tree.window is not None:
         pattern["within"] = _span(tree.window)
+    if tree.partition_by:
+        pattern["partition_by"] = list(tree.partition_by)
     if tree.skip.kind is not SkipKind.NO_SKIP:
         pattern["skip"] = _skip(tree.skip)
     return _laid_out(pattern)

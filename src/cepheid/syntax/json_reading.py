@@ -123,12 +123,13 @@ def read_pattern(data: object) -> PatternTree:
             f"the format version is {version.value!r}",
             f"This release reads version {FORMAT_VERSION}; use the release that wrote it, or a newer one.",
         )
-    place.keys("cepheid", "not_before", "sequence", "within", "skip")
+    place.keys("cepheid", "not_before", "sequence", "within", "partition_by", "skip")
     return PatternTree(
         body=_sequence(place.at("sequence")),
         skip=place.maybe("skip", _skip) or Skip(SkipKind.NO_SKIP),
         window=place.maybe("within", _window),
         not_before=place.maybe("not_before", _not_befores) or (),
+        partition_by=place.maybe("partition_by", _columns) or (),
     )
 
 
@@ -238,6 +239,10 @@ def _not_befores(place: _Place) -> tuple[NotBefore, ...]:
         item.keys("name", "where")
         befores.append(NotBefore(item.at("name").text(), item.maybe("where", _condition)))
     return tuple(befores)
+
+
+def _columns(place: _Place) -> tuple[str, ...]:
+    return tuple(item.text() for item in place.items())
 
 
 def _skip(place: _Place) -> Skip:

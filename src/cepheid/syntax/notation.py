@@ -46,6 +46,8 @@ def to_python(tree: PatternTree, name: str = "Pattern") -> str:
     steps += _sequence_steps(tree.body, name)
     if tree.window is not None:
         steps.append(f"within({_window_argument(tree.window)})")
+    if tree.partition_by:
+        steps.append(f"partition_by({', '.join(map(_quoted, tree.partition_by))})")
     if tree.skip.kind is not SkipKind.NO_SKIP:
         steps.append(f"skip({_skip_argument(tree.skip)})")
     start = name if steps and steps[0].startswith(("begin(", "not_before(")) else f"{name}()"
@@ -196,6 +198,8 @@ def to_text(tree: PatternTree) -> str:
         behind.append(f"within {tree.window.events} events")
     elif tree.window is not None:
         behind.append(f"within {span_to_text(tree.window)}")
+    if tree.partition_by:
+        behind.append(f"by {', '.join(map(_named, tree.partition_by))}")
     if tree.skip.kind is not SkipKind.NO_SKIP:
         target = "" if tree.skip.target is None else f" {tree.skip.target}"
         fail = " or fail" if tree.skip.or_fail else ""
@@ -261,15 +265,16 @@ def _named(name: str) -> str:
 
 
 def _bracketed(condition: Condition | None) -> str:
-    return "" if condition is None else f"[{_one_line(_condition_text(condition))}]"
+    return "" if condition is None else f"[{_one_line(condition_text(condition))}]"
 
 
-def _condition_text(condition: Condition) -> str:
+def condition_text(condition: Condition) -> str:
+    """A condition as it was written; parts that `where` and `or_where` combined stand in parentheses."""
     if isinstance(condition, SqlText):
         return condition.text
     if isinstance(condition, AllOf | AnyOf):
         word = " AND " if isinstance(condition, AllOf) else " OR "
-        return word.join(f"({_condition_text(part)})" for part in condition.parts)
+        return word.join(f"({condition_text(part)})" for part in condition.parts)
     return _name_of(condition)
 
 

@@ -49,6 +49,7 @@ def check_part(tree: PatternTree) -> None:
     for before in tree.not_before:
         _check_condition(before.condition, f"not_before {before.name!r}")
     _check_lengths(tree)
+    _check_partition_by(tree)
 
 
 def _check_names(tree: PatternTree) -> None:
@@ -238,6 +239,18 @@ def _check_length(span: Span, owner: str, kind: str) -> None:
             f"its {kind} of {to_text(span)} leaves no room for an event",
             "Give a length greater than zero; an event exactly that much later is out.",
         )
+
+
+def _check_partition_by(tree: PatternTree) -> None:
+    seen: set[str] = set()
+    for name in tree.partition_by:
+        if not isinstance(name, str) or not name:
+            raise MalformedPatternError(
+                PATTERN, f"partition_by has {name!r} for a column", 'Give names of columns: partition_by("user").'
+            )
+        if name.lower() in seen:
+            raise MalformedPatternError(PATTERN, f"partition_by has {name!r} twice", "Name each column once.")
+        seen.add(name.lower())
 
 
 def _shown(span: Span) -> str:

@@ -228,6 +228,8 @@ class PatternTree:
     skip: Skip = Skip(SkipKind.NO_SKIP)
     window: Window | None = None
     not_before: tuple[NotBefore, ...] = ()
+    partition_by: tuple[str, ...] = ()
+    """The columns whose values all events of a match share, where the pattern itself says so."""
 
 
 def walk(sequence: Sequence, prefix: Path = ()) -> Iterator[tuple[Path, Element | Not]]:

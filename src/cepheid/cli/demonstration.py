@@ -1,37 +1,30 @@
-"""The command line: `cepheid demo`."""
+"""`cepheid demo`: the main job, on a made-up shop, compared with the truth."""
 
 from __future__ import annotations
 
 import argparse
-import sys
-from collections.abc import Sequence
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
-from cepheid import __version__
-from cepheid.errors import CepheidError
+from cepheid.cli.bars import task_bar
 
 _SHOWN = 5
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; the exit code says whether it succeeded."""
-    parser = argparse.ArgumentParser(prog="cepheid", description="Complex event processing for Apache Spark.")
-    parser.add_argument("--version", action="version", version=f"cepheid {__version__}")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    demo = commands.add_parser("demo", help="find shoplifting in a made-up shop and compare with the truth")
-    demo.add_argument("--tags", type=int, default=200_000, help="how many things the shop has (default: 200000)")
+def add_to(commands: Any) -> None:
+    """Add the command to a parser."""
+    demo = commands.add_parser(
+        "demo",
+        help="find shoplifting in a made-up shop and compare with the truth",
+        epilog="example: cepheid demo --tags 20000 --in-memory",
+    )
+    demo.add_argument("--tags", type=int, default=215_000, help="how many things the shop has (default: 215000)")
     demo.add_argument("--seed", type=int, default=7, help="which shop is made up (default: 7)")
     demo.add_argument("--in-memory", action="store_true", help="without Spark, on rows in memory")
     demo.add_argument("--output", default="build/demo", help="where the matches are written (default: build/demo)")
     demo.set_defaults(run=_demo)
-    chosen = parser.parse_args(arguments)
-    try:
-        return int(chosen.run(chosen))
-    except CepheidError as error:
-        print(f"cepheid: {error}", file=sys.stderr)
-        return 2
 
 
 def _demo(arguments: argparse.Namespace) -> int:
@@ -42,8 +35,11 @@ def _demo(arguments: argparse.Namespace) -> int:
     shop = open_shop(arguments.tags, arguments.seed)
     console.print(f"{shop.readings.num_rows:,} readings of {arguments.tags:,} tags. Looking for:", highlight=False)
     console.print(f"  {SHOPLIFTING}", highlight=False, markup=False)
-    with console.status("in memory" if arguments.in_memory else "on Spark, in this process"):
-        found = match_in_memory(shop) if arguments.in_memory else match_on_spark(shop, arguments.output)
+    if arguments.in_memory:
+        with console.status("in memory"):
+            found = match_in_memory(shop, arguments.output)
+    else:
+        found = match_on_spark(shop, arguments.output, lambda session: task_bar(console, session, "on Spark"))
     table = Table("tag", "last on the shelf", "at the exit")
     for tag, shelf, left in found.rows[:_SHOWN]:
         table.add_row(tag, str(shelf), str(left))
@@ -51,10 +47,12 @@ def _demo(arguments: argparse.Namespace) -> int:
     stolen = {tag for tag, _, _ in found.rows}
     right = stolen == shop.stolen
     console.print(
-        f"{len(stolen):,} stolen tags in {found.seconds:.1f} s; "
+        f"{shop.readings.num_rows:,} readings, {len(found.rows):,} matches, {len(stolen):,} stolen tags in "
+        f"{found.seconds:.1f} s; "
         + ("exactly those that were stolen." if right else f"but {len(shop.stolen):,} were stolen: this is a defect."),
         highlight=False,
     )
     if found.written_to is not None:
         console.print(f"The matches are in {found.written_to} (Parquet).", highlight=False)
+    console.print(f"Some of them on a time axis, for the browser: {found.drawn_at}", highlight=False, soft_wrap=True)
     return 0 if right else 1

@@ -1,0 +1,176 @@
+"""Spark batch beside the least that any plan must do, and beside the SQL that a user writes by hand.
+
+The floor: read, compute the mask, hand the rows to Python as Arrow, and nothing else. By hand: two `lead()` over a
+window. All in one run, in turn, CPU seconds of the JVM and of all Python processes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from device_events import write_device_events
+from measuring import Measured, Settings, compare, forget_peaks, largest_worker
+from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import functions as F
+from reporting import Cell, Column, Section
+from sessions import CORES, benchmark_spark, run
+
+from cepheid import Pattern
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+EVENTS, KEYS = 10_000_000, 100_000
+A, B, C = (f"name = '{name}'" for name in "abc")
+RELAXED = Pattern.begin("a").where(A).followed_by("b").where(B).followed_by("c").where(C).skip("past_last_event")
+STRICT = Pattern.begin("a").where(A).next("b").where(B).next("c").where(C).skip("past_last_event")
+NARROW = ("ts",)
+"""What the structs of the result hold, where not all columns are asked for."""
+FLOOR_BAR, LEAD_BAR = 1.5, 0.65
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One row of the table: what is measured, what it is compared with, and how dear it may be."""
+
+    name: str
+    job: Callable[[DataFrame], DataFrame]
+    beside: str | None = None
+    bar: float | None = None
+
+
+def matches(pattern: Pattern, columns: Iterable[str] | None) -> Callable[[DataFrame], DataFrame]:
+    """The matches of a pattern, with some columns of their events, or with all."""
+    return lambda events: pattern.match(events, partition_by="key", order_by="ts", columns=columns).matches
+
+
+def floor(events: DataFrame, *columns: str) -> DataFrame:
+    """Nothing but the transport: the mask of the pattern and some columns, as Arrow in Python."""
+    mask = F.lit(0).cast("bigint")
+    for number, condition in enumerate((A, B, C)):
+        bit = F.when(F.expr(condition), F.lit(1 << number)).otherwise(F.lit(0)).cast("bigint")
+        mask = mask.bitwiseOR(bit)
+
+    def consumed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for _ in batches:
+            pass
+        yield from ()
+
+    return events.select(*columns, mask.alias("mask")).mapInArrow(consumed, "nothing int")
+
+
+def by_lead(events: DataFrame, *columns: str) -> DataFrame:
+    """Three types in a row, by two window functions; `columns`: what is wanted of each of the three events."""
+    following = Window.partitionBy("key").orderBy("ts")
+    event = F.struct(*columns)
+    looked = events.select(
+        "key",
+        "name",
+        event.alias("a"),
+        F.lead("name", 1).over(following).alias("second"),
+        F.lead("name", 2).over(following).alias("third"),
+        F.lead(event, 1).over(following).alias("b"),
+        F.lead(event, 2).over(following).alias("c"),
+    )
+    return looked.where("name = 'a' AND second = 'b' AND third = 'c'").select("key", "a", "b", "c")
+
+
+CASES = (
+    Case("floor: scan + mask → Arrow", lambda events: floor(events, "key", "ts")),
+    Case("relaxed a → b → c", matches(RELAXED, NARROW), "floor: scan + mask → Arrow", FLOOR_BAR),
+    Case("two lead()", lambda events: by_lead(events, *NARROW)),
+    Case("strict a b c", matches(STRICT, NARROW), "two lead()", LEAD_BAR),
+    Case("floor, 7 columns", lambda events: floor(events, *events.columns)),
+    Case("relaxed, 7 columns", matches(RELAXED, None), "floor, 7 columns"),
+    Case("two lead(), 7 columns", lambda events: by_lead(events, *events.columns)),
+    Case("strict, 7 columns", matches(STRICT, None), "two lead(), 7 columns"),
+)
+
+
+def measure(settings: Settings) -> Section:
+    """One row a plan."""
+    events = settings.events or (20_000 if settings.smoke else EVENTS)
+    keys = max(1, min(KEYS, events // 100))
+    section = Section(
+        "batch",
+        f"batch: {events:,} events, {keys:,} string keys, 7 columns, 5 types, Parquet",
+        (
+            Column("case", "plan"),
+            Column("matches", "matches"),
+            Column("cpu", "CPU s"),
+            Column("of_java", "of that, the JVM"),
+            Column("spread", "least–most"),
+            Column("elapsed", "elapsed s"),
+            Column("worker", "largest worker, MB", 0),
+            Column("ratio", "ratio"),
+            Column("beside", "to"),
+            Column("bar", "bar"),
+            Column("reached", "reached"),
+            Column("right", "same matches"),
+        ),
+        notes=[
+            f"{CORES} cores, median of {settings.repeat} jobs after one that is not counted, all plans in turn; every "
+            "row of the result is computed (noop sink). Relaxed and strict skip past the last event.",
+            "The first four plans want key and times of the matches; the others all columns of their events.",
+            "same matches: strict and two lead() give the same three events of the same keys, row by row.",
+        ],
+    )
+    with TemporaryDirectory() as place, benchmark_spark() as spark:
+        path = write_device_events(Path(place) / "events", events, keys)
+        wanted = [case for case in CASES if settings.wants(case.name)]
+        measured = {name: used for name, (_, used) in compare(settings.repeat, _jobs(spark, path, wanted)).items()}
+        for case in wanted:
+            section.rows.append(_row(case, measured, spark, path, settings))
+    return section
+
+
+def _jobs(spark: SparkSession, path: str, cases: list[Case]) -> dict[str, Callable[[], None]]:
+    def job(case: Case) -> Callable[[], None]:
+        return lambda: run(case.job(spark.read.parquet(path)))
+
+    return {case.name: job(case) for case in cases}
+
+
+def _row(
+    case: Case, measured: dict[str, Measured], spark: SparkSession, path: str, settings: Settings
+) -> dict[str, Cell]:
+    used = measured[case.name]
+    row: dict[str, Cell] = {
+        "case": case.name,
+        "cpu": used.cpu,
+        "of_java": used.java,
+        "spread": used.spread,
+        "elapsed": used.elapsed,
+        "beside": case.beside,
+        "bar": case.bar,
+    }
+    if case.beside in measured:
+        row["ratio"] = used.cpu / measured[case.beside].cpu
+        if case.bar is not None and not settings.smoke:
+            row["reached"] = row["ratio"] <= case.bar
+    if case.beside is not None:
+        events = spark.read.parquet(path)
+        forget_peaks()
+        row["matches"] = case.job(events).count()
+        row["worker"] = largest_worker() / 1e6
+        if "lead" in case.beside:
+            row["right"] = _are_same(case.job(events), _named(case.beside).job(events))
+    return row
+
+
+def _named(name: str) -> Case:
+    return next(case for case in CASES if case.name == name)
+
+
+def _are_same(ours: DataFrame, by_hand: DataFrame) -> bool:
+    """Whether two answers are the same rows: neither has one that the other lacks."""
+
+    def found(rows: DataFrame) -> DataFrame:
+        return rows.select("key", "a", "b", "c")
+
+    differing: Any = found(ours).exceptAll(found(by_hand)).union(found(by_hand).exceptAll(found(ours)))
+    return bool(differing.count() == 0)

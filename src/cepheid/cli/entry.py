@@ -1,0 +1,67 @@
+"""Arguments in, an exit code out.
+
+Exit codes: 0 done; 1 a check did not hold; 2 the command, the pattern, the job or the data is wrong; 3 Spark or the
+system failed; 130 interrupted. Errors are told in one screen; `--debug` shows where they arose.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import traceback
+from collections.abc import Sequence
+
+from cepheid import __version__
+from cepheid.cli import demonstration, running, showing
+from cepheid.cli.failures import told
+from cepheid.errors import CepheidError
+
+DONE, NOT_SO, WRONG, FAILED, INTERRUPTED = 0, 1, 2, 3, 130
+
+_EXAMPLES = """\
+examples:
+  cepheid demo
+  cepheid explain pattern.json
+  cepheid diagram pattern.json -o pattern.svg
+  cepheid check readings.parquet pattern.json --partition-by tag --order-by ts
+  cepheid run job.toml --set sinks.matches.path=out/today
+  cepheid state state/shoplifting
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; the exit code says whether it succeeded."""
+    parser = _parser()
+    chosen = parser.parse_args(arguments)
+    try:
+        return int(chosen.run(chosen))
+    except KeyboardInterrupt:
+        print("cepheid: interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:  # the reader of our output has gone, as `head` does
+        sys.stderr.close()
+        return DONE
+    except Exception as error:
+        if chosen.debug:
+            traceback.print_exc()
+        else:
+            print(f"cepheid: {told(error)}", file=sys.stderr)
+        return WRONG if isinstance(error, CepheidError | FileNotFoundError) else FAILED
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="cepheid",
+        description="Complex event processing for Apache Spark.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"cepheid {__version__}")
+    parser.set_defaults(debug=False)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    running.add_to(commands)
+    showing.add_to(commands)
+    demonstration.add_to(commands)
+    for command in commands.choices.values():
+        command.add_argument("--debug", action="store_true", help="show where an error arose")
+    return parser

@@ -1,0 +1,259 @@
+"""A job as TOML: which rows, which pattern, what to do with what is found.
+
+In: a file and `--set key=value` pairs. Out: a `Job`, or an `InputError` that names the key. Nothing is run here.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from cepheid.errors import InputError
+
+_SECTIONS: dict[str, dict[str, type | tuple[type, ...]]] = {
+    "source": {
+        "format": str,
+        "path": (str, list),
+        "table": str,
+        "schema": str,
+        "where": str,
+        "options": dict,
+        "stream": bool,
+    },
+    "pattern": {"file": str, "text": str, "type_column": str},
+    "match": {
+        "partition_by": (str, list),
+        "order_by": (str, list),
+        "measures": dict,
+        "columns": (str, list),
+        "rows": str,
+        "buckets": int,
+        "shuffle": str,
+        "nulls": str,
+        "max_bucket_bytes": int,
+        "max_runs": int,
+        "max_matches_per_event": int,
+        "negation": str,
+        "watermark": str,
+        "max_ahead": str,
+        "id": str,
+    },
+    "sinks": {"matches": dict, "timeouts": dict, "late": dict, "rejected": dict, "timeline": dict},
+    "stream": {"checkpoint": str, "trigger": str, "flush": bool},
+    "spark": {},
+}
+_SINK: dict[str, type | tuple[type, ...]] = {
+    "format": str,
+    "path": str,
+    "table": str,
+    "mode": str,
+    "options": dict,
+    "partition_by": (str, list),
+}
+_TIMELINE: dict[str, type | tuple[type, ...]] = {"path": str, "n": int}
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Rows that Spark reads: a path and its format, or a table."""
+
+    format: str | None
+    path: tuple[str, ...]
+    table: str | None
+    schema: str | None
+    where: str | None
+    options: dict[str, str]
+    is_stream: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Streaming:
+    """How a stream runs: where its state is kept, when it looks for rows, whether it ends the input."""
+
+    checkpoint: str
+    trigger: dict[str, Any]
+    flush: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Sink:
+    """Where an output is written."""
+
+    format: str | None
+    path: str | None
+    table: str | None
+    mode: str
+    options: dict[str, str]
+    partition_by: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A job, complete."""
+
+    source: Source
+    pattern: str
+    """A pattern as the command line takes it: a path or a text."""
+    type_column: str | None
+    match: dict[str, Any]
+    """Arguments of `Pattern.match`."""
+    sinks: dict[str, Sink]
+    stream: Streaming | None
+    timeline: tuple[str, int] | None = None
+    """Where a timeline is drawn, and of how many partitions."""
+    spark: dict[str, str] = field(default_factory=dict)
+
+
+def read_job(path: str, changes: list[str]) -> Job:
+    """The job of a file, with some keys set otherwise. Paths of pattern files are relative to the job's file."""
+    place = Path(path)
+    try:
+        data = tomllib.loads(place.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{path} is not TOML: {error}.") from error
+    for change in changes:
+        _set(data, change)
+    _check(data, dict.fromkeys(_SECTIONS, dict), "the job")
+    for section, keys in _SECTIONS.items():
+        if section != "spark":
+            _check(data.get(section, {}), keys, f"[{section}]")
+    return _job(data, place.parent)
+
+
+def _job(data: dict[str, Any], directory: Path) -> Job:
+    source = data.get("source", {})
+    if ("path" in source) == ("table" in source):
+        raise InputError('[source] needs a path or a table, and not both.\n  For example: path = "readings/".')
+    pattern = data.get("pattern", {})
+    if ("file" in pattern) == ("text" in pattern):
+        raise InputError('[pattern] needs a file or a text, and not both.\n  For example: file = "pattern.json".')
+    sinks = dict(data.get("sinks", {}))
+    drawn = sinks.pop("timeline", None)
+    if not sinks and drawn is None:
+        raise InputError('the job has no sink.\n  For example: [sinks.matches] with path = "out/matches".')
+    if drawn is not None:
+        _check(drawn, _TIMELINE, "[sinks.timeline]")
+        if "path" not in drawn:
+            raise InputError('[sinks.timeline] needs a path.\n  For example: path = "out/timeline.html".')
+    return Job(
+        Source(
+            source.get("format"),
+            _listed(source.get("path", ())),
+            source.get("table"),
+            source.get("schema"),
+            source.get("where"),
+            _texts(source.get("options", {})),
+            source.get("stream", False),
+        ),
+        str(directory / pattern["file"]) if "file" in pattern else pattern["text"],
+        pattern.get("type_column"),
+        dict(data.get("match", {})),
+        {name: _sink(name, given) for name, given in sinks.items()},
+        _streaming(source.get("stream", False), data, drawn is not None),
+        None if drawn is None else (drawn["path"], drawn.get("n", 10)),
+        _texts(_flat(data.get("spark", {}))),
+    )
+
+
+def _streaming(is_stream: bool, data: dict[str, Any], draws: bool) -> Streaming | None:
+    """What only a stream has, and only a batch."""
+    given, sinks = data.get("stream"), data.get("sinks", {})
+    if not is_stream:
+        if given is not None:
+            raise InputError("[stream] is given, but the source is no stream.\n  Write stream = true under [source].")
+        for name in ("late", "rejected"):
+            if name in sinks:
+                raise InputError(f"[sinks.{name}] is for streams; a batch has no such rows.")
+        return None
+    if given is None or "checkpoint" not in given:
+        raise InputError(
+            'a stream needs a checkpoint, where its state is kept.\n  Under [stream]: checkpoint = "state/shoplifting".'
+        )
+    if draws:
+        raise InputError("[sinks.timeline] is for batches.\n  Draw a timeline from the files that the stream wrote.")
+    for name, sink in sinks.items():
+        for key in ("table", "mode", "partition_by"):
+            if key in sink:
+                raise InputError(f"[sinks.{name}]: {key} is for batches.\n  A stream writes files: path and format.")
+    return Streaming(given["checkpoint"], _trigger(given.get("trigger")), given.get("flush", False))
+
+
+def _trigger(given: str | None) -> dict[str, Any]:
+    """`available now`, a time between micro-batches, or as fast as they come."""
+    if given is None:
+        return {}
+    return {"availableNow": True} if given == "available now" else {"processingTime": given}
+
+
+def _sink(name: str, given: dict[str, Any]) -> Sink:
+    place = f"[sinks.{name}]"
+    _check(given, _SINK, place)
+    if given.get("format") not in ("console", "noop") and ("path" in given) == ("table" in given):
+        raise InputError(
+            f"{place} needs a path or a table, and not both.\n"
+            f'  For example: path = "out/{name}"; or format = "console".'
+        )
+    mode = given.get("mode", "errorifexists")
+    if mode not in ("append", "overwrite", "ignore", "error", "errorifexists"):
+        raise InputError(f'{place}: mode = "{mode}" is not known.\n  Give "append", "overwrite", "ignore" or "error".')
+    return Sink(
+        given.get("format"),
+        given.get("path"),
+        given.get("table"),
+        mode,
+        _texts(given.get("options", {})),
+        _listed(given.get("partition_by", ())),
+    )
+
+
+def _set(data: dict[str, Any], change: str) -> None:
+    """Apply `a.b.c=value`; the value is read as TOML, or else taken as text."""
+    key, sign, text = change.partition("=")
+    names = key.strip().split(".")
+    if not sign or not all(names):
+        raise InputError(f"--set {change!r} is not key=value.\n  For example: --set sinks.matches.path=out/today.")
+    try:
+        value = tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        value = text
+    inner = data
+    for name in names[:-1]:
+        inner = inner.setdefault(name, {})
+        if not isinstance(inner, dict):
+            raise InputError(f"--set {change!r}: {name} is a value, not a section.")
+    inner[names[-1]] = value
+
+
+def _check(given: dict[str, Any], known: dict[str, Any], place: str) -> None:
+    for name, value in given.items():
+        if name not in known:
+            near = get_close_matches(name, known, 1)
+            hint = f"did you mean {near[0]!r}?" if near else f"known are: {', '.join(known)}."
+            raise InputError(f"{place} has an unknown key {name!r}.\n  {hint[0].upper()}{hint[1:]}")
+        kinds = known[name] if isinstance(known[name], tuple) else (known[name],)
+        if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+            words = {str: "a text", list: "a list", dict: "a section", int: "a whole number", bool: "true or false"}
+            raise InputError(f"{place}: {name} = {value!r} is not {' or '.join(words[kind] for kind in kinds)}.")
+
+
+def _listed(given: Any) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(str(item) for item in given)
+
+
+def _texts(given: dict[str, Any]) -> dict[str, str]:
+    """Options as Spark takes them: all are texts."""
+    return {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in given.items()}
+
+
+def _flat(given: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Spark's settings, which may be written with dots in their names or as nested tables."""
+    flat: dict[str, Any] = {}
+    for name, value in given.items():
+        if isinstance(value, dict):
+            flat |= _flat(value, f"{prefix}{name}.")
+        else:
+            flat[f"{prefix}{name}"] = value
+    return flat

@@ -1,0 +1,36 @@
+"""A pattern from the command line: a file, or the text itself; JSON, or SASE.
+
+In: what was given for PATTERN. Out: a checked `Pattern`. Used by every command that takes one.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cepheid.errors import InputError
+from cepheid.pattern import Pattern
+
+HELP = "a file with a pattern as SASE text or JSON, or the text itself: 'EVENT SEQ(A a, B b) WITHIN 1 hour'"
+
+
+def load_pattern(given: str, type_column: str | None = None) -> Pattern:
+    """The pattern that a file holds, or that the text says; `type_column` is for SASE text."""
+    text = given
+    if not _is_text(given):
+        place = Path(given)
+        if not place.is_file():
+            raise InputError(
+                f"PATTERN is {given!r}, which is neither a file nor a pattern.\n"
+                "  Give the path of a file, SASE text (EVENT SEQ(…) …), or JSON as pattern.to_json() writes it."
+            )
+        text = place.read_text(encoding="utf-8")
+    if text.lstrip().startswith("{"):
+        if type_column is not None:
+            raise InputError("a type column is for SASE text, but the pattern is JSON.\n  Leave the type column out.")
+        return Pattern.from_json(text)
+    return Pattern.parse(text, type_column=type_column).check()
+
+
+def _is_text(given: str) -> bool:
+    """Whether this is a pattern and not the name of a file."""
+    return "\n" in given or "(" in given or given.lstrip().startswith("{")

@@ -1,0 +1,150 @@
+"""`cepheid run JOB.toml`: read rows, match a pattern, write what is found; `cepheid state`: what a stream has kept.
+
+In: a job, or a checkpoint. Out: files or tables, a progress bar while it runs, counts at the end; or facts as text.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+
+from cepheid.cli.bars import task_bar
+from cepheid.cli.job_file import Sink, read_job
+from cepheid.cli.patterns import load_pattern
+from cepheid.cli.streams import run_stream
+
+if TYPE_CHECKING:
+    from cepheid.spark.batch import Found
+    from cepheid.spark.jobs import Counted
+
+_EPILOG = """\
+a job:
+  [source]
+  path = "readings/"                # or table = "shop.readings"
+  format = "parquet"                # any that Spark reads; options = { header = true }; schema = "tag STRING, ..."
+  where = "tag IS NOT NULL"         # optional
+  stream = true                     # for a stream
+
+  [pattern]
+  file = "shoplifting.json"         # beside the job, SASE or JSON; or text = "EVENT SEQ(...) ..."
+
+  [match]                           # the arguments of Pattern.match
+  partition_by = "tag"
+  order_by = "ts"
+  measures = { left = "LAST(exit.ts)" }
+  watermark = "10 minutes"          # streams: how late events may come
+
+  [sinks.matches]                   # and [sinks.timeouts]; streams: [sinks.late], [sinks.rejected]
+  path = "out/matches"              # or table = "...", or format = "console"
+  mode = "overwrite"
+
+  [sinks.timeline]                  # batches: some matches on a time axis
+  path = "out/timeline.html"
+
+  [stream]                          # streams only
+  checkpoint = "state/shoplifting"
+  trigger = "10 seconds"            # or "available now"
+  flush = false                     # true: work through what there is, then end the input
+
+  [spark]                           # settings, as spark-submit --conf takes them
+  spark.sql.shuffle.partitions = 64
+
+examples:
+  cepheid run job.toml
+  cepheid run job.toml --set sinks.matches.path=out/today --set match.buckets=16
+  spark-submit --master yarn "$(which cepheid)" run job.toml
+"""
+
+
+def add_to(commands: Any) -> None:
+    """Add the command to a parser."""
+    run = commands.add_parser(
+        "run",
+        help="run a job: rows, a pattern, and where the matches go",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    run.add_argument("job", metavar="JOB.toml", help="the job")
+    run.add_argument(
+        "--set", metavar="KEY=VALUE", action="append", default=[], dest="changes", help="set a key of the job"
+    )
+    run.add_argument("--explain", action="store_true", help="say how the job would run, and do not run it")
+    run.set_defaults(run=_run)
+    state = commands.add_parser(
+        "state",
+        help="say whose state a stream's checkpoint holds, and how far the stream has come",
+        epilog="example: cepheid state state/shoplifting",
+    )
+    state.add_argument("checkpoint", metavar="CHECKPOINT", help="the directory, on any file system that Spark reads")
+    state.set_defaults(run=_state)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from cepheid.spark.batch import Found
+    from cepheid.spark.jobs import counted, job_session, read_rows
+    from cepheid.spark.streaming import FoundInStream
+
+    job = read_job(arguments.job, arguments.changes)
+    pattern = load_pattern(job.pattern, job.type_column)
+    console = Console(stderr=True, highlight=False)
+    with job_session(f"cepheid {Path(arguments.job).name}", job.spark) as session:
+        source = job.source
+        rows = read_rows(
+            session,
+            source.format,
+            source.path,
+            source.table,
+            source.schema,
+            source.where,
+            source.options,
+            source.is_stream,
+        )
+        found = pattern.match(rows, **job.match)
+        if arguments.explain:
+            Console(highlight=False).print(found.explain(), markup=False)
+            return 0
+        if isinstance(found, FoundInStream):
+            return run_stream(console, job, found)
+        for name, sink in job.sinks.items():
+            events = counted(rows, f"events of {name}")
+            matched = pattern.match(events.rows, **job.match)
+            assert isinstance(matched, Found)
+            _write(console, name, sink, events, matched)
+        if job.timeline is not None:
+            path, n = job.timeline
+            console.print(f"timeline: {found.timeline(n).save(path)}", soft_wrap=True)
+    return 0
+
+
+def _state(arguments: argparse.Namespace) -> int:
+    from cepheid.spark.checkpoints import checkpoint_facts
+    from cepheid.spark.jobs import job_session
+
+    with job_session("cepheid state", {}) as session:
+        facts = checkpoint_facts(session, arguments.checkpoint)
+    width = max(len(what) for what, _ in facts)
+    for what, how in facts:
+        print(f"{what:<{width}}  {how}")
+    return 0
+
+
+def _write(console: Console, name: str, sink: Sink, events: Counted, found: Found) -> None:
+    """Write one output with a progress bar, then say how much went in and came out."""
+    from cepheid.spark.jobs import counted, write_rows
+
+    result = counted(found.matches if name == "matches" else found.timeouts, name)
+    begun = time.perf_counter()
+    with task_bar(console, events.rows.sparkSession, name):
+        write_rows(result.rows, sink.format, sink.path, sink.table, sink.mode, sink.options, sink.partition_by)
+    if sink.format == "console":  # only the first rows were computed, so there is nothing to count
+        return
+    seconds = time.perf_counter() - begun
+    where = sink.path or sink.table or sink.format
+    rate = f"{events.count() / seconds:,.0f} events/s"
+    console.print(
+        f"{name}: {result.count():,} of {events.count():,} events in {seconds:.1f} s ({rate}) → {where}", soft_wrap=True
+    )

@@ -1,0 +1,117 @@
+"""`cepheid explain`, `cepheid diagram` and `cepheid check`: what a pattern means, without running it.
+
+In: arguments. Out: text or a picture. No Spark is started.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+
+from cepheid.cli.patterns import HELP, load_pattern
+from cepheid.errors import InputError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_FORMATS = {".svg": "svg", ".mmd": "mermaid", ".mermaid": "mermaid", ".dot": "dot", ".gv": "dot", ".txt": "text"}
+
+
+def add_to(commands: Any) -> None:
+    """Add the commands to a parser."""
+    explain = commands.add_parser(
+        "explain",
+        help="say what a pattern means and how it is run",
+        epilog="example: cepheid explain pattern.json",
+    )
+    explain.add_argument("pattern", metavar="PATTERN", help=HELP)
+    explain.add_argument("--html", action="store_true", help="as HTML, as a notebook shows it")
+    explain.set_defaults(run=_explain)
+    diagram = commands.add_parser(
+        "diagram",
+        help="draw a pattern",
+        epilog="examples: cepheid diagram pattern.json -o pattern.svg; cepheid diagram pattern.json --format text",
+    )
+    diagram.add_argument("pattern", metavar="PATTERN", help=HELP)
+    diagram.add_argument("-o", "--output", metavar="FILE", help="where to; its ending chooses the format")
+    diagram.add_argument("--format", choices=["svg", "mermaid", "dot", "text"], help="default: text, or the ending's")
+    diagram.add_argument("--of", choices=["pattern", "automaton"], default="pattern", help="what is drawn")
+    diagram.set_defaults(run=_diagram)
+    check = commands.add_parser(
+        "check",
+        help="check a pattern against the columns of a Parquet file, without running it",
+        epilog="example: cepheid check readings.parquet pattern.json --partition-by tag --order-by ts",
+    )
+    check.add_argument("data", metavar="DATA", help="a Parquet file, or a directory of them")
+    check.add_argument("pattern", metavar="PATTERN", help=HELP)
+    check.add_argument("--partition-by", metavar="COLUMN", nargs="+", default=[], help="the key of the events")
+    check.add_argument("--order-by", metavar="COLUMN", nargs="+", default=[], help="the time, then what breaks ties")
+    check.set_defaults(run=_check)
+    for command in (explain, diagram, check):
+        command.add_argument("--type-column", metavar="COLUMN", help="for SASE text: the column of the events' types")
+
+
+def _explain(arguments: argparse.Namespace) -> int:
+    explanation = load_pattern(arguments.pattern, arguments.type_column).explain()
+    if arguments.html:
+        print(explanation._repr_html_())
+    else:
+        Console(highlight=False).print(explanation)
+    return 0
+
+
+def _diagram(arguments: argparse.Namespace) -> int:
+    ending = Path(arguments.output).suffix.lower() if arguments.output else ""
+    if arguments.format is None and arguments.output and ending not in _FORMATS:
+        raise InputError(
+            f"--output {arguments.output} has no ending that says its format.\n"
+            f"  Use one of {', '.join(_FORMATS)}, or give --format."
+        )
+    form: Any = arguments.format or _FORMATS.get(ending, "text")
+    drawn = load_pattern(arguments.pattern, arguments.type_column).diagram(form, of=arguments.of)
+    if arguments.output is None:
+        sys.stdout.write(str(drawn))
+        return 0
+    Path(arguments.output).parent.mkdir(parents=True, exist_ok=True)
+    print(drawn.save(arguments.output))
+    return 0
+
+
+def _check(arguments: argparse.Namespace) -> int:
+    from cepheid.conditions import Schema, bind
+    from cepheid.engine.arrange import column_named, time_unit
+    from cepheid.engine.in_memory import check_units
+    from cepheid.explain import explain
+
+    schema = _schema(arguments.data)
+    pattern = load_pattern(arguments.pattern, arguments.type_column)
+    given = arguments.partition_by or pattern.tree.partition_by
+    keys = [column_named(schema.names, name, "--partition-by") for name in given]
+    order = [column_named(schema.names, name, "--order-by") for name in arguments.order_by]
+    if order:
+        check_units(pattern.tree, time_unit(schema.field(order[0]).type, order[0]), order[0])
+    bound = bind(pattern.tree, Schema.from_arrow(schema))
+    console = Console(highlight=False, soft_wrap=True)
+    console.print(f"The pattern fits the {len(schema.names)} columns of {arguments.data}.")
+    console.print(f"  its conditions read: {', '.join(bound.columns) or 'nothing'}", markup=False)
+    console.print(f"  key: {', '.join(keys) or 'none'}; order: {', '.join(order) or 'not given, not checked'}")
+    for warning in explain(pattern.tree, Schema.from_arrow(schema)).warnings:
+        console.print(f"  ! {warning}", markup=False)
+    return 0
+
+
+def _schema(place: str) -> pa.Schema:
+    """The columns of a Parquet file or directory; only its footers are read."""
+    import pyarrow as pa
+    import pyarrow.dataset as ds
+
+    if not Path(place).exists():
+        raise InputError(f"DATA is {place!r}, which does not exist.\n  Give a Parquet file or a directory of them.")
+    try:
+        return ds.dataset(place, format="parquet", partitioning="hive").schema
+    except pa.ArrowException as error:
+        raise InputError(f"DATA is {place!r}, which is not Parquet: {error}") from error

@@ -1,0 +1,205 @@
+"""Negation as a filter behind the engine: the plan that pushing nots into the scan is compared with.
+
+In: an automaton with nots, and the sequences that the engine builds without them. Out: which of those are matches.
+Called by `in_memory` and by the Spark plan where the caller asks for `negation="after"`; the results are the same.
+
+A complete sequence tells, variable by variable, which way it took through the automaton, and so which nots guarded
+each gap between two of its events. Where a not reads only its own event, whole parts of the output are decided at
+once from running counts; where it reads variables, event by event.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from cepheid.automaton.model import Automaton, Position
+from cepheid.engine import layout as l
+from cepheid.engine.arrange import Integers
+from cepheid.engine.columns import Columns
+from cepheid.engine.machine import evaluate, update_registers
+from cepheid.engine.matcher import by_number
+from cepheid.engine.pages import BITS
+from cepheid.engine.pool import new_pool
+from cepheid.engine.problems import problem
+from cepheid.engine.tables import Tables
+from cepheid.errors import InputError
+from cepheid.syntax.tree import SkipKind
+
+Truths: TypeAlias = npt.NDArray[np.bool_]
+NegationPlan: TypeAlias = Literal["pushed", "after"]
+"""`pushed`: a not event removes the waiting runs at once. `after`: sequences are built without nots, then filtered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """One way from a taken event to the next: the position it leads to, and the nots that guard it."""
+
+    target: int
+    not_next: tuple[int, ...]
+    not_followed_by: tuple[int, ...]
+
+
+Gaps: TypeAlias = tuple[dict[int, Gap], ...]
+"""By position and variable."""
+
+
+def gaps_of(automaton: Automaton) -> Gaps:
+    """The ways through an automaton; refuses what a filter behind the engine cannot decide."""
+    if automaton.skip.kind is not SkipKind.NO_SKIP:
+        raise _refused(
+            f"skip is {automaton.skip.kind.value}: what a match forbids depends on the nots",
+            "Use no_skip",
+        )
+    if any(position.endings for position in automaton.positions):
+        raise _refused("a not stands at the end, which is decided by time", "Put an element behind it")
+    return tuple(_ways(position) for position in automaton.positions)
+
+
+def _ways(position: Position) -> dict[int, Gap]:
+    ways: dict[int, Gap] = {}
+    for continuation in position.continuations:
+        take = continuation.take
+        if take.variable in ways:
+            raise _refused("the events of a match do not tell which nots guarded it", "Write optional parts apart")
+        ways[take.variable] = Gap(take.target, continuation.not_next, continuation.not_followed_by)
+    return ways
+
+
+def _refused(reason: str, remedy: str) -> InputError:
+    return InputError(
+        f'negation="after" cannot run this pattern: {reason}.\n'
+        f'  {remedy}, or leave negation="pushed", which runs every pattern.'
+    )
+
+
+def checked_plan(given: object) -> NegationPlan:
+    """The plan that a caller names."""
+    match given:
+        case "pushed" | "after":
+            return given
+    raise InputError(f'negation is {given!r}.\n  Give "pushed" (the default), or "after" to filter behind the engine.')
+
+
+def without_nots(automaton: Automaton) -> Automaton:
+    """The same automaton, whose ways are guarded by nothing; its predicates keep their numbers."""
+    positions = tuple(
+        replace(
+            position,
+            continuations=tuple(replace(way, not_next=(), not_followed_by=()) for way in position.continuations),
+        )
+        for position in automaton.positions
+    )
+    return replace(automaton, positions=positions)
+
+
+class Sift:
+    """Decides which of the sequences that the engine built are matches."""
+
+    def __init__(self, gaps: Gaps, tables: Tables, columns: Columns) -> None:
+        self.intermediate = 0
+        """How many sequences there were before the nots were looked at."""
+        self._gaps = gaps
+        self._tables = tables
+        self._columns = columns
+        self._counts: dict[int, Integers] = {}
+        self._machine = new_pool(tables, capacity=8)
+        variables = len(tables.automaton.variables)
+        self._targets = np.full((len(gaps), variables), l.NONE, np.int64)
+        for number, ways in enumerate(gaps):
+            for variable, gap in ways.items():
+                self._targets[number, variable] = gap.target
+
+    def __call__(self, lengths: Integers, variable: Integers, row: Integers) -> Truths:
+        """Which sequences stay; each has `lengths[i]` entries in `variable` and `row`."""
+        self.intermediate += len(lengths)
+        begins = np.cumsum(lengths) - lengths
+        stays = np.ones(len(lengths), bool)
+        position = np.zeros(len(lengths), np.int64)
+        for depth in range(int(lengths.max(initial=0))):
+            here = np.flatnonzero(stays & (lengths > depth))
+            place = begins[here] + depth
+            taken_by = variable[place]
+            if depth > 0:  # rule 1: nothing guards the first event
+                stays[here] = self._holds(
+                    position[here], taken_by, row[place - 1], row[place], variable, row, place, depth
+                )
+            position[here] = self._targets[position[here], taken_by]
+        return stays
+
+    def _holds(
+        self,
+        position: Integers,
+        taken_by: Integers,
+        before: Integers,
+        after: Integers,
+        variable: Integers,
+        row: Integers,
+        place: Integers,
+        depth: int,
+    ) -> Truths:
+        """Whether the nots of one gap hold, for many sequences at once."""
+        holds = np.ones(len(place), bool)
+        for number, ways in enumerate(self._gaps):
+            for taker, gap in ways.items():
+                if not (gap.not_next or gap.not_followed_by):
+                    continue
+                mine = np.flatnonzero((position == number) & (taken_by == taker))
+                reaches = [(predicate, before[mine] + 2) for predicate in gap.not_next]
+                reaches += [(predicate, after[mine]) for predicate in gap.not_followed_by]
+                for predicate, end in reaches:
+                    count = self._count(predicate)
+                    may_violate = mine[count[end] > count[before[mine] + 1]]
+                    if not self._reads(predicate):
+                        holds[may_violate] = False
+                        continue
+                    ends = dict(zip(mine.tolist(), end.tolist(), strict=True))
+                    for sequence in may_violate.tolist():
+                        first, last = place[sequence] - depth, place[sequence]
+                        gap_events = np.arange(before[sequence] + 1, ends[sequence])
+                        if self._is_violated(predicate, variable[first:last], row[first:last], gap_events):
+                            holds[sequence] = False
+        return holds
+
+    def _count(self, predicate: int) -> Integers:
+        """How many of the first n events pass a predicate's test on the event alone."""
+        if predicate not in self._counts:
+            bits = self._passes(predicate)
+            self._counts[predicate] = np.concatenate(([0], np.cumsum(bits), [bits.sum()]))
+        return self._counts[predicate]
+
+    def _passes(self, predicate: int) -> Integers:
+        """1 for each event that passes a predicate's test on the event alone."""
+        for number, page in enumerate(self._tables.pages):
+            if predicate in page:
+                bits = self._columns.bits[:, number] >> np.uint64(page.index(predicate)) & np.uint64(1)
+                return bits.astype(np.int64)
+        raise _refused(f"it has more than {BITS} conditions", "Use fewer")
+
+    def _reads(self, predicate: int) -> bool:
+        begin, end = self._tables.arrays.programs[predicate]
+        return bool(begin < end)
+
+    def _is_violated(self, predicate: int, variables: Integers, rows: Integers, events: Integers) -> bool:
+        """Whether an event of a gap satisfies a predicate that reads what was taken before the gap (rule 11)."""
+        arrays, columns, machine = self._tables.arrays, self._columns, self._machine
+        shared = (columns.values, columns.known, machine.registers, machine.stack, machine.counters)
+        run = 0  # it has taken nothing yet
+        for variable, row in zip(variables, rows, strict=True):
+            update_registers(arrays.code, arrays.updates, arrays.updates_of, *shared, run, 1 + run % 2, variable, row)
+            run = 1 + run % 2
+        begin, end = arrays.programs[predicate]
+        for event in events:
+            if self._count(predicate)[event + 1] == self._count(predicate)[event]:
+                continue
+            holds = evaluate(arrays.code, *shared, begin, end, event, run)
+            status = int(machine.counters[l.Q_PROBLEM])
+            if status != l.NONE:
+                machine.counters[l.Q_PROBLEM_VALUE] = predicate
+                raise problem(status, self._tables, machine, 0, by_number(0, int(event)))
+            if holds:
+                return True
+        return False

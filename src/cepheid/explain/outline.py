@@ -1,0 +1,120 @@
+"""A pattern as an indented tree of lines: what stands in it, in words.
+
+In: a pattern tree. Out: lines. Used by explanations and by `diagram(format="text")`; the words for links,
+quantifiers and windows are shared with the pictures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cepheid.syntax.durations import to_text
+from cepheid.syntax.notation import condition_text
+from cepheid.syntax.tree import (
+    Condition,
+    Contiguity,
+    Element,
+    EventCount,
+    Link,
+    Loop,
+    Not,
+    NotLink,
+    PatternTree,
+    Sequence,
+    Skip,
+    SkipKind,
+    Variable,
+    Window,
+)
+
+LINKS = {
+    Link.BEGIN: "begin",
+    Link.NEXT: "next",
+    Link.FOLLOWED_BY: "followed by",
+    Link.FOLLOWED_BY_ANY: "followed by any",
+    NotLink.NOT_NEXT: "not next",
+    NotLink.NOT_FOLLOWED_BY: "not followed by",
+}
+
+
+def outline(tree: PatternTree) -> tuple[str, ...]:
+    """The pattern as lines, groups indented."""
+    lines = [f"not before {_named(before.name, before.condition)}" for before in tree.not_before]
+    lines += _sequence(tree.body, "")
+    if tree.window is not None:
+        lines.append(f"within {window_text(tree.window)}")
+    lines.append(f"skip: {skip_text(tree.skip)}")
+    return tuple(lines)
+
+
+def window_text(window: Window) -> str:
+    """A window as a user would write it: `12 hours`, `10 events`."""
+    return f"{window.events} events" if isinstance(window, EventCount) else to_text(window)
+
+
+def skip_text(skip: Skip) -> str:
+    """A skip strategy in words."""
+    if skip.kind is SkipKind.NO_SKIP:
+        return "none, every match counts"
+    target = "" if skip.target is None else f" {skip.target!r}"
+    return f"{skip.kind.value.replace('_', ' ')}{target}{' or fail' if skip.or_fail else ''}"
+
+
+def times_text(loop: Loop) -> str:
+    """How often a loop repeats, in words."""
+    if loop.maximum is None:
+        return "one or more times" if loop.minimum == 1 else f"{loop.minimum} or more times"
+    if loop.minimum == loop.maximum:
+        return f"{loop.minimum} times" if loop.minimum != 1 else "once"
+    return f"{loop.minimum} to {loop.maximum} times"
+
+
+def qualities(element: Element | Not, with_until: bool = True) -> Iterator[str]:
+    """What an element has beside its name and condition: how often, in which way, within what time."""
+    if isinstance(element, Element):
+        if element.loop is not None:
+            yield times_text(element.loop)
+        if element.optional:
+            yield "optional"
+        if element.loop is not None:
+            yield from _loop_qualities(element.loop, with_until)
+    if element.within_previous is not None:
+        yield f"within {to_text(element.within_previous)} since the previous event"
+
+
+def one_line(condition: Condition) -> str:
+    """A condition as written, on one line."""
+    return " ".join(condition_text(condition).split())
+
+
+def _loop_qualities(loop: Loop, with_until: bool) -> Iterator[str]:
+    if loop.inner is not Contiguity.RELAXED:
+        yield "consecutive" if loop.inner is Contiguity.STRICT else "all combinations"
+    if loop.greedy:
+        yield "greedy"
+    if loop.gaps is not None:
+        if loop.gaps.every is not None:
+            yield f"less than {to_text(loop.gaps.every)} apart"
+        for repetition, span in loop.gaps.by_repetition:
+            yield f"number {repetition} less than {to_text(span)} after the one before"
+    if with_until and loop.until is not None:
+        yield f"until {one_line(loop.until)}"
+
+
+def _sequence(sequence: Sequence, indent: str) -> Iterator[str]:
+    for element in sequence.elements:
+        link = LINKS[element.link]
+        extras = "".join(f", {quality}" for quality in qualities(element))
+        if isinstance(element, Not):
+            yield f"{indent}{link} {_named(element.name, element.condition)}{extras}"
+        elif isinstance(element.body, Variable):
+            yield f"{indent}{link} {_named(element.body.name, element.body.condition)}{extras}"
+            for fold in element.body.folds:
+                yield f"{indent}  fold {fold.name}: {fold.init}, then {fold.update}"
+        else:
+            yield f"{indent}{link} a group{extras}"
+            yield from _sequence(element.body, f"{indent}  ")
+
+
+def _named(name: str, condition: Condition | None) -> str:
+    return f"{name}: {'any event' if condition is None else one_line(condition)}"

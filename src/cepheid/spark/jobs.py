@@ -1,0 +1,221 @@
+"""What a job from the command line needs of Spark: a session, rows, writing with counts, and how far it is.
+
+In: settings, places and formats as texts. Out: DataFrames, counts. The commands themselves are in `cli`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from threading import Event, Thread
+from typing import Any
+
+from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
+
+from cepheid.errors import InputError
+from cepheid.spark.session import context_of
+
+__all__ = [
+    "Counted",
+    "Figures",
+    "StreamingQuery",
+    "counted",
+    "figures",
+    "job_session",
+    "read_rows",
+    "watched",
+    "write_rows",
+]
+
+_QUIET = {"spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
+
+
+@contextmanager
+def job_session(name: str, settings: Mapping[str, str]) -> Iterator[SparkSession]:
+    """A session for one job: that of `spark-submit` or of `spark.master`, or else a Spark in this process. One that
+    runs in this process already is used, and left running."""
+    running = SparkSession.getActiveSession()
+    if running is not None:  # somebody else's, who will stop it
+        for key, value in settings.items():
+            if running.conf.isModifiable(key):
+                running.conf.set(key, value)
+        yield running
+        return
+    chosen = dict(settings)
+    is_given = {"spark.master", "spark.remote"} & set(chosen) or "SPARK_REMOTE" in os.environ
+    if not is_given and "PYSPARK_GATEWAY_PORT" not in os.environ:  # spark-submit sets this
+        chosen["spark.master"] = "local[*]"
+    if chosen.get("spark.master", "").startswith("local["):
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName(name)
+    for key, value in {**_QUIET, **chosen}.items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate()
+    try:
+        yield session
+    finally:
+        session.stop()
+
+
+def read_rows(
+    session: SparkSession,
+    format: str | None,
+    path: Sequence[str],
+    table: str | None,
+    schema: str | None,
+    where: str | None,
+    options: Mapping[str, str],
+    is_stream: bool = False,
+) -> DataFrame:
+    """The rows of a path or a table, as a stream if asked for."""
+    if is_stream:
+        return _stream(session, format, path, table, schema, where, options)
+    reader = session.read.options(**options)
+    if schema is not None:
+        reader = reader.schema(schema)
+    rows = reader.table(table) if table is not None else reader.format(format or "parquet").load(list(path))
+    return rows if where is None else rows.where(where)
+
+
+def _stream(
+    session: SparkSession,
+    format: str | None,
+    path: Sequence[str],
+    table: str | None,
+    schema: str | None,
+    where: str | None,
+    options: Mapping[str, str],
+) -> DataFrame:
+    reader = session.readStream.options(**options)
+    if schema is not None:
+        reader = reader.schema(schema)
+    if table is not None:
+        rows = reader.table(table)
+    elif len(path) > 1:
+        raise InputError(f"a stream reads one path, not {len(path)}.\n  Put the files below one directory.")
+    else:
+        rows = reader.format(format or "parquet").load(path[0] if path else None)
+    return rows if where is None else rows.where(where)
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """One micro-batch in figures."""
+
+    batch: int
+    events: int
+    seconds: float
+    late: int
+    rejected: int
+    matches: int
+    timeouts: int
+    runs: int
+    pending: int
+    lag: float | None
+    """How many seconds the watermark is behind the clock."""
+
+
+def figures(query: StreamingQuery) -> list[Figures]:
+    """The latest micro-batches of a query, in order."""
+    told = [json.loads(progress.json) for progress in query.recentProgress]
+    return [_figures(progress) for progress in told if "cepheid" in progress.get("observedMetrics", {})]
+
+
+def _figures(progress: dict[str, Any]) -> Figures:
+    counts = {name: int(value or 0) for name, value in progress["observedMetrics"]["cepheid"].items()}
+    watermark = progress.get("eventTime", {}).get("watermark")
+    lag = None
+    if watermark is not None and not watermark.startswith("1970"):  # Spark's watermark before the first event
+        lag = (datetime.now(UTC) - datetime.fromisoformat(watermark)).total_seconds()
+    return Figures(
+        progress["batchId"],
+        counts["events"],
+        progress.get("durationMs", {}).get("triggerExecution", 0) / 1000,
+        counts["late"],
+        counts["rejected"],
+        counts["matches"],
+        counts["timeouts"],
+        counts["runs"],
+        counts["pending"],
+        lag,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """Rows that count themselves while they are used once."""
+
+    rows: DataFrame
+    observation: Observation
+
+    def count(self) -> int:
+        """How many there were; known when the job that used them is done."""
+        return int(self.observation.get["rows"])
+
+
+def counted(rows: DataFrame, name: str) -> Counted:
+    """The same rows, counted on the way."""
+    observation = Observation(name)
+    return Counted(rows.observe(observation, F.count(F.lit(1)).alias("rows")), observation)
+
+
+def write_rows(
+    rows: DataFrame,
+    format: str | None,
+    path: str | None,
+    table: str | None,
+    mode: str,
+    options: Mapping[str, str],
+    partition_by: Sequence[str],
+) -> None:
+    """Write rows to a path or a table, or show some of them."""
+    if format == "console":
+        rows.show(20, truncate=False)
+        return
+    writer = rows.write.mode(mode).options(**options)
+    if partition_by:
+        writer = writer.partitionBy(*partition_by)
+    if table is not None:
+        (writer.format(format) if format else writer).saveAsTable(table)
+    elif format == "noop":
+        rows.write.mode("overwrite").format("noop").save()
+    else:
+        writer.format(format or "parquet").save(path)
+
+
+@contextmanager
+def watched(session: SparkSession, tell: Callable[[int, int], None]) -> Iterator[None]:
+    """Tells every moment how many tasks of the running stages are done; Spark Connect does not say."""
+    context = context_of(session.range(0))
+    if context is None:
+        yield
+        return
+    tracker, is_over = context.statusTracker(), Event()
+
+    def watch() -> None:
+        seen: dict[int, tuple[int, int]] = {}
+        while not is_over.wait(0.3):
+            for stage in tracker.getActiveStageIds():
+                info = tracker.getStageInfo(stage)
+                if info is not None:
+                    seen[int(stage)] = (info.numCompletedTasks, info.numTasks)
+            for stage in seen:  # a stage that has ended is no longer active
+                info = tracker.getStageInfo(stage)
+                if info is not None:
+                    seen[stage] = (info.numCompletedTasks, info.numTasks)
+            tell(sum(done for done, _ in seen.values()), sum(tasks for _, tasks in seen.values()))
+
+    watcher = Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        watcher.join(timeout=5)

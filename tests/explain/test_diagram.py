@@ -1,0 +1,160 @@
+"""Diagrams show what the pattern has, and no text leaves its card."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from syntax.strategies import patterns
+
+from cepheid import InputError, Pattern
+from cepheid.explain.lettering import cells, mono_width, sans_width, wrapped
+from cepheid.explain.picture import picture
+from cepheid.explain.svg_drawing import to_svg
+from cepheid.explain.svg_layout import Direction, Placed, lay_out
+from cepheid.syntax.tree import Not, PatternTree, variables, walk
+
+SVG = "{http://www.w3.org/2000/svg}"
+FULL = (
+    Pattern.not_before("login")
+    .where("kind = 'login'")
+    .begin("a")
+    .where("x = 1")
+    .fold("z", init="0", update="z + price")
+    .followed_by(Pattern.begin("b").where("x = 2 AND z > 3").next("c").optional())
+    .times_or_more(2)
+    .until("x = 9")
+    .followed_by_any("d")
+    .where("x = 4 AND name <> '<&\"|>'")
+    .one_or_more(within="5 minutes")
+    .greedy()
+    .not_followed_by("e")
+    .where("a_function_with_a_very_long_name_and_no_space(first_column,second_column,third_column) > 10")
+    .within("1 minute", since="previous")
+    .within("1 hour")
+    .skip("past_last_event")
+)
+
+
+def names_of(tree: PatternTree) -> list[str]:
+    names = [before.name for before in tree.not_before]
+    names += [variable.name for _, _, variable in variables(tree.body)]
+    return names + [element.name for _, element in walk(tree.body) if isinstance(element, Not)]
+
+
+@given(patterns())
+def test_every_format_names_every_element(tree: PatternTree) -> None:
+    pattern = Pattern.from_tree(tree)
+    for form in ("svg", "mermaid", "dot", "text"):
+        drawn = str(pattern.diagram(form))  # type: ignore[arg-type]
+        for name in names_of(tree):
+            assert re.search(rf"\b{re.escape(name)}\b", drawn), (form, name)
+
+
+def test_everything_an_element_has_is_shown() -> None:
+    said = ("2 or more times", "until x = 9", "optional", "greedy", "less than 5 minutes apart", "within 1 hour")
+    said += ("z: 0, then z + price", "not before", "followed by any", "skip past last event")
+    for form in ("svg", "mermaid", "dot", "text"):
+        for words in said:
+            assert words in str(FULL.diagram(form)), (form, words)  # type: ignore[arg-type]
+
+
+@given(patterns(), st.sampled_from(Direction))
+def test_shapes_lie_inside_the_picture_and_beside_each_other(tree: PatternTree, direction: Direction) -> None:
+    layout = lay_out(picture(tree), direction)
+
+    def check(chain: list[Placed], left: float, top: float, right: float, bottom: float) -> None:
+        for placed in chain:
+            assert left <= placed.x and placed.x + placed.width <= right + 1e-6
+            assert top <= placed.y and placed.y + placed.height <= bottom + 1e-6
+            check(placed.inside, placed.x, placed.y, placed.x + placed.body_width, placed.y + placed.body_height)
+        for one, other in pairwise(chain):
+            assert one.x + one.width < other.x or one.y + one.height < other.y
+
+    check(list(layout.top), 0, 0, layout.width, layout.height)
+
+
+@pytest.mark.parametrize("direction", Direction)
+def test_text_stays_inside_its_card(direction: Direction) -> None:
+    drawn = ElementTree.fromstring(to_svg(picture(FULL.tree), direction))
+    width, height = float(drawn.get("width", "")), float(drawn.get("height", ""))
+    seen = 0
+    for group in drawn.iter(f"{SVG}g"):
+        card = [rect for rect in group.findall(f"{SVG}rect") if rect.get("class") != "pill"][-1]
+        right = float(card.get("x", "")) + float(card.get("width", ""))
+        for text in group.findall(f"{SVG}text"):
+            size = {"name": 15.0, "caption": 11.0, "pilltext": 11.0}.get(text.get("class", ""), 12.0)
+            long = float(text.get("textLength") or sans_width(text.text or "", size, text.get("class") == "name"))
+            start = float(text.get("x", "")) - (long / 2 if text.get("text-anchor") == "middle" else 0)
+            assert start >= float(card.get("x", ""))
+            assert start + long <= right
+            seen += 1
+    assert seen > 15
+    for text in drawn.iter(f"{SVG}text"):
+        assert 0 < float(text.get("x", "")) < width
+        assert 0 < float(text.get("y", "")) < height
+
+
+def test_a_long_pattern_runs_down() -> None:
+    short = Pattern.begin("a").followed_by("b")
+    long = short
+    for number in range(12):
+        long = long.followed_by(f"element_{number}").where("some_column = 'some value'")
+    assert lay_out(picture(short.tree)).direction is Direction.RIGHT
+    assert lay_out(picture(long.tree)).direction is Direction.DOWN
+
+
+def test_signs_of_the_languages_are_escaped() -> None:
+    assert "#lt;#amp;#quot;#124;#gt;" in str(FULL.diagram("mermaid"))
+    assert '<&\\"|>' in str(FULL.diagram("dot"))
+    assert "&lt;&amp;&quot;|&gt;" in str(FULL.diagram())
+
+
+def test_the_automaton_can_be_drawn_too() -> None:
+    automaton = FULL.automaton()
+    mermaid = str(FULL.diagram("mermaid", of="automaton"))
+    for number, position in enumerate(automaton.positions):
+        for way in position.continuations:
+            assert re.search(rf"p{number} \S+\|.*\| p{way.take.target}\n", mermaid)
+    assert str(FULL.diagram("text", of="automaton")) == f"{automaton}\n"
+    assert "digraph" in str(FULL.diagram("dot", of="automaton"))
+    with pytest.raises(InputError, match="mermaid"):
+        FULL.diagram(of="automaton")
+
+
+def test_an_unknown_format_is_refused() -> None:
+    with pytest.raises(InputError, match="'svg', 'mermaid', 'dot', 'text'"):
+        FULL.diagram("png")  # type: ignore[arg-type]
+
+
+def test_notebooks_and_files(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    drawn = FULL.diagram()
+    assert drawn._repr_svg_() == str(drawn)
+    assert str(drawn) in (drawn._repr_html_() or "")
+    assert FULL.diagram("mermaid")._repr_svg_() is None
+    assert (FULL.diagram("mermaid")._repr_markdown_() or "").startswith("```mermaid\nflowchart")
+    assert drawn.save(tmp_path / "x.svg").read_text(encoding="utf-8") == str(drawn)
+
+
+def test_a_picture_does_not_restyle_the_page_around_it() -> None:
+    [style] = re.findall("<style>(.*?)</style>", str(FULL.diagram()))
+    for rules in (style.replace("@media (prefers-color-scheme:dark){", ""),):
+        for rule in filter(None, rules.split("}")):
+            assert all(selector.startswith(".cepheid-diagram") for selector in rule.split("{")[0].split(",")), rule
+
+
+@given(st.text(alphabet="ab cd東é\u0301", max_size=60), st.integers(3, 20))
+def test_wrapping_keeps_the_width_and_the_text(text: str, width: int) -> None:
+    lines = wrapped(text, width, 99)
+    assert all(cells(line) <= width for line in lines)
+    assert "".join("".join(lines).split()) == "".join(text.split())
+    assert len(wrapped(text, width, 2)) <= 2
+
+
+def test_widths() -> None:
+    assert mono_width("東京", 10) == mono_width("abcd", 10)
+    assert sans_width("wide", 10) > sans_width("ill", 10)

@@ -1,0 +1,148 @@
+"""A pattern explains itself, in text, in a terminal and in a notebook."""
+
+from __future__ import annotations
+
+import io
+from datetime import datetime
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given
+from rich.console import Console
+from syntax.strategies import patterns
+
+from cepheid import Pattern
+from cepheid.automaton.dropping import why_all_rows_travel
+from cepheid.explain import Execution, Explanation, explain, rows_that_travel
+from cepheid.syntax.tree import PatternTree, variables
+
+FRAUD = (
+    Pattern.begin("small")
+    .where("amount < 10")
+    .times(2, 4)
+    .followed_by("big")
+    .where("country <> 'XX' AND amount > 5 * AVG(small.amount)")
+    .within("10 minutes")
+)
+
+
+def section(explanation: Explanation, title: str) -> str:
+    [found] = [section for section in explanation.sections if section.title == title]
+    return "\n".join(found.text())
+
+
+def test_conditions_are_split() -> None:
+    conditions = section(FRAUD.explain(), "Conditions")
+    assert "Spark:   country <> 'XX'" in conditions
+    assert "the run: amount > 5 * AVG(small.amount)" in conditions
+
+
+def test_what_a_run_remembers() -> None:
+    remembered = section(FRAUD.explain(), "What a run remembers")
+    assert "sum(amount) of small" in remembered
+    assert "count(amount) of small" in remembered
+
+
+def test_with_types_the_compared_values_are_known() -> None:
+    rows = [{"ts": datetime(2025, 1, 1), "amount": 5, "country": "DE"}]
+    remembered = section(FRAUD.match_events(rows, order_by="ts").explain(), "What a run remembers")
+    assert "computed by Spark for each event: amount" in remembered
+
+
+@pytest.mark.parametrize(
+    ("pattern", "reason"),
+    [
+        (Pattern.begin("a").where("x = 1").next("b").where("x = 2"), "'b' must come right after"),
+        (Pattern.begin("a").where("x = 1").followed_by("b"), "element 'b' has no condition"),
+        (Pattern.begin("a").where("x = 1").followed_by("b").where("x > LAST(a.x)"), "asks nothing of the event alone"),
+        (Pattern.begin("a").where("x = 1").within(events=3), "the window counts events"),
+        (
+            Pattern.begin("a").where("x = 1").not_next("n").where("x = 3").followed_by("b").where("x = 2"),
+            "not 'n' looks at the very next event",
+        ),
+    ],
+)
+def test_why_rows_stay(pattern: Pattern, reason: str) -> None:
+    why = why_all_rows_travel(pattern.automaton())
+    assert why is not None and reason in why
+    assert reason in section(pattern.explain(), "Rows")
+
+
+def test_rows_that_may_go() -> None:
+    pattern = Pattern.begin("a").where("x = 1").followed_by("b").where("x = 2")
+    assert why_all_rows_travel(pattern.automaton()) is None
+    assert "dropped first" in section(pattern.explain(), "Rows")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "warning"),
+    [
+        (Pattern.begin("a").where(lambda event, taken: True).within(5), "a Python callable"),
+        (Pattern.begin("a").where("x = 1").followed_by("b").where("x = 2"), "partial matches wait without limit"),
+        (Pattern.begin("a").where("x = 1").followed_by("b").where("x = 2").one_or_more(), "ends with 'b', a loop"),
+        (Pattern.begin("a").where("x = 1").one_or_more().allow_combinations().within(5), "all combinations"),
+        (Pattern.begin("a").followed_by("b").where("x = 2").within(5), "every event starts a partial match"),
+    ],
+)
+def test_warnings(pattern: Pattern, warning: str) -> None:
+    assert any(warning in text for text in pattern.explain().warnings)
+
+
+def test_a_careful_pattern_has_no_warnings() -> None:
+    assert FRAUD.explain().warnings == ()
+
+
+def test_unknown_types_are_no_reason_for_the_slow_way() -> None:
+    assert "slow" not in str(FRAUD.explain())
+
+
+def test_an_execution_says_how_it_runs() -> None:
+    plan = Execution(
+        "Spark, batch",
+        columns=("tag", "ts"),
+        rows=rows_that_travel("the window counts events"),
+        buckets="8 buckets of keys",
+        warnings=("without partition_by nothing is parallel",),
+    )
+    explanation = explain(FRAUD.tree, execution=plan)
+    execution = section(explanation, "Execution")
+    assert "8 buckets of keys" in execution
+    assert "all rows travel: the window counts events" in execution
+    assert "without partition_by nothing is parallel" in explanation.warnings
+
+
+class _Text(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+@given(patterns())
+def test_every_pattern_explains_itself_three_ways_alike(tree: PatternTree) -> None:
+    explanation = Pattern.from_tree(tree).explain()
+    page = _Text()
+    page.feed(explanation._repr_html_())
+    assert page.open == []
+    terminal = io.StringIO()
+    Console(file=terminal, width=10_000).print(explanation)
+    for shown in (str(explanation), page.text, terminal.getvalue()):
+        for _, _, variable in variables(tree.body):
+            assert variable.name in shown
+        for title in ("Pattern", "Conditions", "Automaton", "Strategy", "State on a stream"):
+            assert title in shown
+
+
+def test_html_shows_conditions_as_they_are() -> None:
+    html = Pattern.begin("a").where("x < 3 AND y <> '<b>'").within(2).explain()._repr_html_()
+    assert "<b>" not in html
+    assert "&lt;b&gt;" in html

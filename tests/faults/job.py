@@ -1,0 +1,64 @@
+"""A streaming job that can be killed at any moment and started again: `python job.py PLACE`.
+
+Reads `PLACE/in`, one file a micro-batch, keeps its checkpoint and its outputs in PLACE, flushes at the end. If the file
+`PLACE/crash-<n>` exists, it is removed and the process kills itself between the write of micro-batch n and its commit.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from cepheid import Pattern
+from cepheid.spark.sinks import files
+
+DDL = "key string, ts timestamp, id long, name string, price long"
+PATTERN = (
+    Pattern.begin("a")
+    .where("name = 'a'")
+    .followed_by("b")
+    .where("name = 'b' AND price > LAST(a.price)")
+    .one_or_more()
+    .not_followed_by("c")
+    .where("name = 'c'")
+    .within("8 seconds")
+)
+
+
+def main(place: Path) -> None:
+    session = (
+        SparkSession.builder.master("local[2]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.log.level", "ERROR")
+        .config("spark.sql.streaming.minBatchesToRetain", "4")
+        .getOrCreate()
+    )
+
+    def crash(rows: DataFrame, batch: int) -> None:
+        """Stands behind the sinks that have written already; the micro-batch is not committed yet."""
+        marker = place / f"crash-{batch}"
+        if marker.exists():
+            marker.unlink()
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    stream = session.readStream.schema(DDL).option("maxFilesPerTrigger", 1).json(str(place / "in"))
+    found: Any = PATTERN.match(stream, partition_by="key", order_by=["ts", "id"], watermark="3 seconds", buckets=4)
+    found.start(
+        matches=files(str(place / "matches")),
+        timeouts=files(str(place / "timeouts")),
+        late=files(str(place / "late")),
+        rejected=crash,
+        checkpoint=str(place / "checkpoint"),
+        flush=True,
+    )
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

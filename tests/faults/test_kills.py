@@ -1,0 +1,19 @@
+"""Exactly once, shown by kill -9: three kills here; `python tests/faults/kills.py --kills 50` does more."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'cepheid[spark]'")
+
+from faults.kills import outcome
+
+
+@pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java")
+def test_a_killed_job_goes_on_without_loss_or_doubles(tmp_path: Path) -> None:
+    found = outcome(tmp_path / "job", kills=2, seed=7, batches=14, crashes=1)
+    assert found.problems == []
+    assert found.kills >= 3

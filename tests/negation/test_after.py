@@ -1,0 +1,92 @@
+"""The plan that looks at nots last: the same matches, in the same order, and a clear refusal elsewhere."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pyarrow as pa
+import pytest
+from engine.test_kernel import SCHEMA, Stream, table_of
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+from syntax.strategies import is_well_formed, negation_patterns
+
+from cepheid import EvaluationError, InputError, Pattern, skip
+from cepheid.engine.in_memory import match_rows
+from cepheid.engine.tables import Options
+from cepheid.syntax.tree import Element, Link, PatternTree, Sequence, SqlText, Variable
+
+
+def with_something_behind(tree: PatternTree) -> PatternTree:
+    """The pattern with one more element, so that no not stands at the end, and with no_skip."""
+    last = Element(Link.FOLLOWED_BY_ANY, Variable("z", SqlText("price > 2")))
+    return replace(tree, body=Sequence((*tree.body.elements, last)), skip=skip.no_skip)
+
+
+def runs_after(tree: PatternTree) -> bool:
+    if not is_well_formed(tree):
+        return False
+    try:
+        match_rows(tree, table_of([(0, "a", 0)], 0), (), ("t",), Options(), "after")
+    except InputError:
+        return False
+    return True
+
+
+streams = st.lists(
+    st.tuples(st.integers(0, 2), st.sampled_from("abcd"), st.one_of(st.integers(0, 9), st.none())),
+    min_size=6,
+    max_size=14,
+)
+
+
+@settings(max_examples=max(200, settings().max_examples))
+@given(negation_patterns().map(with_something_behind).filter(runs_after), streams)
+def test_both_plans_give_the_same(tree: PatternTree, stream: Stream) -> None:
+    table = table_of(stream, 0)
+    pushed = match_rows(tree, table, (), ("t",), Options())
+    after = match_rows(tree, table, (), ("t",), Options(), "after")
+    assert after.matches_table.equals(pushed.matches_table)
+    assert after.timeouts_table.equals(pushed.timeouts_table)
+    event(f"{min(pushed.matches_table.num_rows, 3)} matches or more")
+
+
+A, B, C = "name = 'a'", "name = 'b'", "name = 'c'"
+ROWS = pa.Table.from_pylist(
+    [
+        {"t": t, "name": name, "price": price}
+        for t, (name, price) in enumerate(zip("acabcb", [1, 5, 2, 0, 1, 9], strict=True))
+    ],
+    schema=SCHEMA,
+)
+
+
+def taken(pattern: Pattern) -> list[tuple[int, int]]:
+    found = pattern.match_events(ROWS, order_by="t", negation="after").matches
+    return [(match["a"]["t"], match["b"]["t"]) for match in found]
+
+
+def test_nots_that_read_variables() -> None:
+    plain = Pattern.begin("a").where(A).not_followed_by("c").where(C).followed_by_any("b").where(B)
+    assert taken(plain) == [(2, 3)]
+    reading = Pattern.begin("a").where(A).not_followed_by("c").where(C, "price < LAST(a.price)")
+    assert taken(reading.followed_by_any("b").where(B)) == [(0, 3), (2, 3), (0, 5)]
+    failing = Pattern.begin("a").where(A).not_followed_by("c").where("price % (LAST(a.price) - 2) = 0")
+    with pytest.raises(EvaluationError, match="not 'c': division by zero"):
+        taken(failing.followed_by_any("b").where(B))
+
+
+def test_what_is_refused() -> None:
+    pattern = Pattern.begin("a").where(A).not_followed_by("c").where(C).followed_by("b").where(B).within(9)
+    with pytest.raises(InputError, match=r"(?s)skip is to_next.*negation=\"pushed\""):
+        pattern.skip(skip.to_next).match_events(ROWS, order_by="t", negation="after")
+    with pytest.raises(InputError, match="a not stands at the end"):
+        pattern.not_followed_by("x").match_events(ROWS, order_by="t", negation="after")
+    twice = Pattern.begin("a").where(A).one_or_more()
+    two_ways = Pattern.begin(twice).one_or_more().not_followed_by("c").where(C).followed_by("b").where(B)
+    with pytest.raises(InputError, match="do not tell which nots"):
+        two_ways.match_events(ROWS, order_by="t", negation="after")
+    with pytest.raises(InputError, match="a Python callable"):
+        Pattern.begin("a").where(lambda event, taken: True).match_events(ROWS, order_by="t", negation="after")
+    with pytest.raises(InputError, match="negation is 'before'"):
+        pattern.match_events(ROWS, order_by="t", negation="before")  # type: ignore[arg-type]

@@ -1,0 +1,104 @@
+"""`cepheid run` on Spark: a batch and a stream give what the pattern gives in memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from cepheid.cli import main
+from cepheid.demo import SHOPLIFTING, open_shop
+
+SHOP = open_shop(200)
+
+
+@pytest.fixture
+def place(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory with readings, a pattern, and jobs; the session of the tests is active and stays so."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "in").mkdir()
+    by_time = SHOP.readings.sort_by("ts")
+    half = by_time.num_rows // 2
+    pq.write_table(by_time.slice(0, half), "in/first.parquet")
+    pq.write_table(by_time.slice(half), "in/second.parquet")
+    Path("pattern.json").write_text(SHOPLIFTING.to_json(), encoding="utf-8")
+    Path("job.toml").write_text(
+        f"""
+        [source]
+        path = "{tmp_path}/in"
+        schema = "tag STRING, ts TIMESTAMP_NTZ, reader STRING"
+        [pattern]
+        file = "pattern.json"
+        [match]
+        partition_by = "tag"
+        order_by = "ts"
+        [sinks.matches]
+        path = "{tmp_path}/out"
+        """,
+        encoding="utf-8",
+    )
+    return tmp_path
+
+
+def tags(spark: SparkSession, path: Path) -> set[str]:
+    return {row["tag"] for row in spark.read.option("recursiveFileLookup", True).parquet(str(path)).collect()}
+
+
+def test_a_batch(spark: SparkSession, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code = main(["run", "job.toml", "--set", f"sinks.timeline.path={place}/drawn.html"])
+    said = capsys.readouterr().err
+    assert code == 0, said
+    assert tags(spark, place / "out") == SHOP.stolen
+    assert f"matches: {len(SHOP.stolen)} of {SHOP.readings.num_rows:,} events" in said
+    assert "no counter" in (place / "drawn.html").read_text(encoding="utf-8")
+    assert main(["run", "job.toml"]) == 3  # the files are there already
+    assert "already exists" in capsys.readouterr().err
+
+
+def test_measures(spark: SparkSession, place: Path) -> None:
+    changes = ('match.measures={left = "LAST(exit.ts)"}', "source.where=tag IS NOT NULL")
+    assert main(["run", "job.toml", *(word for change in changes for word in ("--set", change))]) == 0
+    assert "left" in spark.read.parquet(str(place / "out")).columns
+
+
+def test_an_explanation_does_not_run(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "job.toml", "--explain"]) == 0
+    assert "Spark, batch" in capsys.readouterr().out
+    assert not (place / "out").exists()
+    stream = ["--set", "source.stream=true", "--set", "stream.checkpoint=state"]
+    assert main(["run", "job.toml", "--explain", *stream]) == 0
+    assert "Spark, streaming" in capsys.readouterr().out
+
+
+def test_a_wrong_column_is_told_in_one_screen(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "job.toml", "--set", "match.partition_by=tagg"]) == 2
+    said = capsys.readouterr().err
+    assert "tagg" in said and "Traceback" not in said
+
+
+def test_a_stream(spark: SparkSession, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    stream = [
+        "--set",
+        "source.stream=true",
+        "--set",
+        f"stream.checkpoint={place}/state",
+        "--set",
+        "match.watermark=1 minute",
+    ]
+    code = main(["run", "job.toml", *stream, "--set", "stream.trigger=available now"])
+    said = capsys.readouterr().err
+    assert code == 0, said
+    assert f"{SHOP.readings.num_rows:,} events" in said
+    assert tags(spark, place / "out") <= SHOP.stolen
+    assert main(["state", f"{place}/state"]) == 0
+    facts = capsys.readouterr().out
+    assert "partition_by      tag\n" in facts and "!counter[reader = 'COUNTER']" in facts
+    assert "last micro-batch  none" not in facts and "input             open" in facts
+    assert main(["run", "job.toml", *stream, "--set", "stream.flush=true"]) == 0
+    assert tags(spark, place / "out") == SHOP.stolen
+    assert main(["state", f"{place}/state"]) == 0
+    assert "ended by a flush" in capsys.readouterr().out
+    assert main(["state", f"{place}/in"]) == 2
+    assert "no checkpoint" in capsys.readouterr().err

@@ -1,0 +1,231 @@
+"""The command line: what each command prints, its exit code, and errors in one screen."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from rich.console import Console
+
+from cepheid import InputError, Pattern
+from cepheid.cli import main
+from cepheid.cli.failures import told
+from cepheid.cli.job_file import read_job
+from cepheid.cli.patterns import load_pattern
+
+SHOPLIFTING = (
+    Pattern.begin("shelf")
+    .where("reader = 'SHELF'")
+    .not_followed_by("counter")
+    .where("reader = 'COUNTER'")
+    .followed_by("exit")
+    .where("reader = 'EXIT'")
+    .within("12 hours")
+)
+SASE = "EVENT SEQ(SHELF shelf, !(COUNTER counter), EXIT exit) WITHIN 12 hours"
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "400")
+    Path("pattern.json").write_text(SHOPLIFTING.to_json(), encoding="utf-8")
+    Path("pattern.sase").write_text(SASE, encoding="utf-8")
+    table = pa.table({"tag": ["a"], "ts": pa.array([datetime(2025, 1, 1)], pa.timestamp("us")), "reader": ["EXIT"]})
+    pq.write_table(table, "readings.parquet")
+
+    def call(*arguments: str) -> tuple[int, str, str]:
+        try:
+            code = main(arguments)
+        except SystemExit as exit:  # argparse
+            code = int(exit.code or 0)
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return call
+
+
+def test_help_has_examples(run: Run) -> None:
+    code, out, _ = run("--help")
+    assert code == 0 and "cepheid check readings.parquet" in out
+    for command in ("run", "explain", "diagram", "check", "state", "demo"):
+        code, out, _ = run(command, "--help")
+        assert code == 0
+        assert f"cepheid {command}" in out.split("example", 1)[1]
+
+
+def test_explain(run: Run) -> None:
+    code, out, err = run("explain", "pattern.json")
+    assert (code, err) == (0, "")
+    assert "not followed by counter: reader = 'COUNTER'" in out
+    assert "One run" in out or "All runs" in out
+    assert "<section" in run("explain", "pattern.json", "--html")[1]
+
+
+def test_a_pattern_may_be_a_file_or_a_text_json_or_sase(run: Run) -> None:
+    texts = {
+        run("diagram", given, "--format", "text", *more)[1]
+        for given, more in (
+            ("pattern.sase", ("--type-column", "reader")),
+            (SASE, ("--type-column", "reader")),
+            (Pattern.parse(SASE, type_column="reader").to_json(), ()),
+        )
+    }
+    assert len(texts) == 1
+    assert "✕ not followed by counter" in texts.pop()
+
+
+def test_diagram_formats_follow_the_ending(run: Run) -> None:
+    for name, begins in (("x.svg", "<svg"), ("deep/x.mmd", "flowchart"), ("x.dot", "digraph"), ("x.txt", "╭─")):
+        code, out, _ = run("diagram", "pattern.json", "-o", name)
+        assert (code, out.strip()) == (0, name)
+        assert Path(name).read_text(encoding="utf-8").startswith(begins)
+    code, _, err = run("diagram", "pattern.json", "-o", "x.png")
+    assert code == 2 and ".svg" in err
+    assert run("diagram", "pattern.json", "--of", "automaton")[1].startswith("variables: shelf, exit")
+
+
+def test_check(run: Run) -> None:
+    code, out, _ = run("check", "readings.parquet", "pattern.json", "--partition-by", "tag", "--order-by", "ts")
+    assert code == 0
+    assert "its conditions read: reader" in out
+    assert "key: tag; order: ts" in out
+    code, _, err = run("check", "readings.parquet", "pattern.json", "--partition-by", "tagg")
+    assert code == 2 and "--partition-by='tagg' names no column" in err
+    code, _, err = run("check", "readings.parquet", "pattern.json", "--order-by", "reader")
+    assert code == 2
+    code, _, err = run("check", "readings.parquet", "EVENT SEQ(A a, B b)", "--type-column", "raeder")
+    assert code == 2 and "did you mean `reader`" in err
+    assert run("check", "nowhere.parquet", "pattern.json")[0] == 2
+    Path("text.parquet").write_text("no parquet", encoding="utf-8")
+    code, _, err = run("check", "text.parquet", "pattern.json")
+    assert code == 2 and "is not Parquet" in err
+
+
+def test_errors_take_one_screen_and_no_trace(run: Run) -> None:
+    Path("bad.json").write_text('{"cepheid": 1, "sequence": [{"link": "begin"}]}', encoding="utf-8")
+    for arguments in (
+        ("explain", "nowhere.json"),
+        ("explain", "bad.json"),
+        ("explain", "EVENT SEQ(A a,"),
+        ("explain", "pattern.json", "--type-column", "x"),
+        ("run", "nowhere.toml"),
+    ):
+        code, out, err = run(*arguments)
+        assert (code, out) == (2, "")
+        assert err.startswith("cepheid: ")
+        assert "Traceback" not in err and len(err.splitlines()) < 25
+    code, _, err = run("explain", "nowhere.json", "--debug")
+    assert code == 2 and "Traceback" in err
+    assert run("nonsense")[0] == 2
+
+
+def test_what_cepheid_said_on_a_worker_is_found_in_sparks_traces() -> None:
+    text = (
+        "An exception was thrown from the Python worker:\nTraceback (most recent call last):\n"
+        '  File "x.py", line 1, in run\ncepheid.errors.InputError: 1 rows have no value in ts\n'
+        "  Give those rows a value.\n\nJVM stacktrace:\n\tat org.apache.spark.X\n"
+    )
+    assert told(RuntimeError(text)) == "1 rows have no value in ts\n  Give those rows a value."
+    long = RuntimeError("first\n" + "\n".join(f"\tat place{number}" for number in range(500)))
+    assert told(long) == "RuntimeError: first\n  --debug shows all of it"
+
+
+def test_the_demo_ends_with_a_timeline(run: Run) -> None:
+    code, out, _ = run("demo", "--in-memory", "--tags", "300", "--output", "made/demo")
+    assert code == 0
+    assert "exactly those that were stolen" in out
+    page = Path(out.strip().splitlines()[-1].rsplit(" ", 1)[1])
+    assert page.is_file() and page.suffix == ".html"
+    html = page.read_text(encoding="utf-8")
+    assert "tag = tag-" in html and "no counter" in html
+
+
+JOB = """
+[source]
+path = "in"
+{source}
+[pattern]
+file = "pattern.json"
+[match]
+order_by = "ts"
+[sinks.matches]
+path = "out"
+{rest}
+"""
+
+
+def job(source: str = "", rest: str = "", *changes: str):  # type: ignore[no-untyped-def]
+    Path("job.toml").write_text(JOB.format(source=source, rest=rest), encoding="utf-8")
+    return read_job("job.toml", list(changes))
+
+
+def test_a_job_file(run: Run) -> None:
+    read = job("", '[spark]\nspark.sql.ansi.enabled = true\n"spark.x" = 3')
+    assert read.source.path == ("in",)
+    assert read.match == {"order_by": "ts"}
+    assert read.spark == {"spark.sql.ansi.enabled": "true", "spark.x": "3"}
+    assert load_pattern(read.pattern).tree == SHOPLIFTING.tree
+    changed = job("", "", 'match.order_by=["ts", "id"]', "sinks.matches.path=other place", "match.buckets=4")
+    assert changed.match == {"order_by": ["ts", "id"], "buckets": 4}
+    assert changed.sinks["matches"].path == "other place"
+
+
+@pytest.mark.parametrize(
+    ("source", "rest", "changes", "message"),
+    [
+        ("pth = 3", "", (), "Did you mean 'path'"),
+        ("schema = 3", "", (), "schema = 3 is not a text"),
+        ("", "[matches]", (), "unknown key 'matches'"),
+        ("table = 'x'", "", (), "a path or a table, and not both"),
+        ("", "[sinks.late]\npath = 'x'", (), "is for streams"),
+        ("", "[stream]\ncheckpoint = 'x'", (), "stream = true"),
+        ("stream = true", "", (), "needs a checkpoint"),
+        ("stream = true", "[stream]\ncheckpoint = 'x'", ("sinks.matches.mode=append",), "mode is for batches"),
+        ("stream = true", "[stream]\ncheckpoint = 'x'\nflush = 1", (), "flush = 1 is not true or false"),
+        ("", "", ("nothing",), "not key=value"),
+        ("", "", ("source.path.deep=1",), "path is a value"),
+        ("", "", ("sinks.matches.mode=delete",), 'mode = "delete" is not known'),
+        ("", "[sinks.timeline]", (), "needs a path"),
+        ("", "[pattern", (), "is not TOML"),
+    ],
+)
+def test_jobs_that_are_refused(run: Run, source: str, rest: str, changes: tuple[str, ...], message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        job(source, rest, *changes)
+    assert message in str(caught.value)
+
+
+def test_a_stream_job(run: Run) -> None:
+    read = job("stream = true", '[stream]\ncheckpoint = "state"\ntrigger = "available now"')
+    assert read.stream is not None
+    assert (read.stream.checkpoint, read.stream.trigger, read.stream.flush) == ("state", {"availableNow": True}, False)
+    other = job("stream = true", '[stream]\ncheckpoint = "state"\ntrigger = "5 seconds"\nflush = true')
+    assert other.stream is not None
+    assert other.stream.trigger == {"processingTime": "5 seconds"} and other.stream.flush
+
+
+def test_json_is_told_from_a_path(run: Run) -> None:
+    assert json.loads(load_pattern(SHOPLIFTING.to_json()).to_json()) == json.loads(SHOPLIFTING.to_json())
+
+
+def test_the_live_table_of_a_stream() -> None:
+    pytest.importorskip("pyspark")
+    from cepheid.cli.streams import _line, _table
+    from cepheid.spark.jobs import Figures
+
+    seen = {number: Figures(number, 1_000, 0.5, 1, 0, 2, 3, 40, 5, 61.0 if number else None) for number in range(12)}
+    shown = io.StringIO()
+    Console(file=shown, width=120).print(_table(seen))
+    text = shown.getvalue()
+    assert "2,000" in text  # events a second
+    assert "12,000" in text and "36" in text  # all events and timeouts, also those of batches no longer shown
+    assert "61 s" in text and "│     0 │" not in text
+    assert _line(seen[3]) == "batch 3: 1,000 events in 0.5 s, 1 late, 0 rejected, 2 matches, 3 timeouts, 40 live runs"
