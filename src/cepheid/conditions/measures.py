@@ -21,7 +21,7 @@ from cepheid.conditions.printing import quoted
 from cepheid.conditions.reader import Reader
 from cepheid.conditions.scope import Scope
 from cepheid.conditions.types import Schema
-from cepheid.conditions.vocabulary import AGGREGATES, NOT_DETERMINISTIC, REFUSED_NODES
+from cepheid.conditions.vocabulary import AGGREGATES, NOT_DETERMINISTIC, REFUSED_NODES, is_unit
 from cepheid.errors import ConditionError
 from cepheid.syntax import tree
 from cepheid.syntax.tree import PatternTree
@@ -102,7 +102,7 @@ class _Cut:
 
     def _column(self, node: exp.Column, parameters: frozenset[str]) -> None:
         head = node.parts[0].name
-        if head.lower() in parameters or (len(node.parts) == 1 and self._is_key(head)):
+        if head.lower() in parameters or is_unit(node) or (len(node.parts) == 1 and self._is_key(head)):
             return
         if len(node.parts) > 1 and self._scope.variable(head) is not None:
             self._add(node, Reader(self._text).read(node))

@@ -11,7 +11,7 @@ from sqlglot import exp
 from cepheid.conditions.carets import Span, condition_error
 from cepheid.conditions.dialect import text_range
 from cepheid.conditions.expression import Expression, Name, SparkExpression
-from cepheid.conditions.vocabulary import AGGREGATES, NOT_DETERMINISTIC, REFUSED_NODES
+from cepheid.conditions.vocabulary import AGGREGATES, NOT_DETERMINISTIC, REFUSED_NODES, is_unit
 
 # Everything else is an operator: it gets parentheses, so that it stays together wherever the text is put.
 _STAYS_TOGETHER = (exp.Func, exp.Bracket, exp.Dot, exp.Cast, exp.RawString, exp.HexString)
@@ -56,7 +56,11 @@ def _pieces(text: str, node: exp.Expr) -> tuple[str | Expression, ...]:
     parameters = {
         parameter.name.lower() for function in node.find_all(exp.Lambda) for parameter in function.expressions
     }
-    columns = [column for column in node.find_all(exp.Column) if column.parts[0].name.lower() not in parameters]
+    columns = [
+        column
+        for column in node.find_all(exp.Column)
+        if column.parts[0].name.lower() not in parameters and not is_unit(column)
+    ]
     pieces: list[str | Expression] = []
     position, end = text_range(node)
     for column in sorted(columns, key=text_range):

@@ -115,3 +115,17 @@ _SPARK_AGGREGATES = """
 """
 SPARK_AGGREGATES = frozenset(_SPARK_AGGREGATES.split())
 """Spark's other aggregates: over a single event they would have no meaning."""
+
+_WITH_UNIT = frozenset({"TIMESTAMPDIFF", "TIMESTAMPADD", "DATEDIFF", "DATE_DIFF", "DATEADD", "DATE_ADD"})
+_UNIT_WORDS = """
+    MICROSECOND MILLISECOND SECOND MINUTE HOUR DAY DAYOFYEAR WEEK MONTH QUARTER YEAR
+"""
+_UNITS = frozenset(_UNIT_WORDS.split())
+
+
+def is_unit(node: exp.Expr) -> bool:
+    """Whether a name is the unit that a function begins with, as in `timestampdiff(MINUTE, …)`, and no column."""
+    function = node.parent
+    if not isinstance(function, exp.Anonymous) or function.name.upper() not in _WITH_UNIT:
+        return False
+    return node is function.expressions[0] and node.name.upper() in _UNITS
