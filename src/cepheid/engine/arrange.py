@@ -114,7 +114,7 @@ def arrange(
     """Sort a table for matching.
 
     Rows that the order columns do not tell apart keep the order they came in, or, if that order is by chance, go by
-    all other columns (rule 12).
+    all other columns that can be sorted by (rule 12).
     """
     partition_by = tuple(column_named(table.column_names, name, "partition_by") for name in partition_by)
     order_by = tuple(column_named(table.column_names, name, "order_by") for name in order_by)
@@ -123,7 +123,11 @@ def arrange(
     time, unit = times_of(table, order_by)
     breakers = list(order_by[1:])
     if by_all_columns:
-        breakers += [name for name in table.column_names if name not in (*partition_by, *order_by)]
+        breakers += [
+            field.name
+            for field in table.schema
+            if field.name not in (*partition_by, *order_by) and _can_be_sorted(field.type)
+        ]
     if not partition_by and not breakers and not np.any(time[1:] < time[:-1]):  # sorted already
         return Arranged(table, (), order_by, np.zeros(len(time), np.int64), time, unit)
     codes, count = _partition_codes(table, partition_by)
@@ -169,7 +173,7 @@ def _ties_broken(
     rows = order[places]
     keys: dict[str, Any] = {"group": pa.array(np.cumsum(begins)[places])}
     values = table.select(breakers).take(pa.array(rows))
-    keys |= {f"key{number}": _sortable(values[name], name in order_by) for number, name in enumerate(breakers)}
+    keys |= {f"key{number}": values[name] for number, name in enumerate(breakers)}
     try:
         by_values = pc.sort_indices(pa.table(keys), sort_keys=[(name, "ascending") for name in keys]).to_numpy()
     except pa.ArrowException as error:
@@ -179,11 +183,8 @@ def _ties_broken(
     return order
 
 
-def _sortable(values: pa.ChunkedArray, must_be: bool) -> pa.ChunkedArray | pa.Array:
-    """The values, or their texts where Arrow cannot sort them."""
-    if must_be or not (pa.types.is_nested(values.type) or pa.types.is_null(values.type)):
-        return values
-    return pa.array([repr(value) for value in values.to_pylist()])
+def _can_be_sorted(kind: pa.DataType) -> bool:
+    return not (pa.types.is_nested(kind) or pa.types.is_null(kind))
 
 
 def _refuse_nulls(table: pa.Table, name: str) -> None:

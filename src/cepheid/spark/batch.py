@@ -15,7 +15,7 @@ from functools import cached_property
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, AtomicType, DoubleType, FloatType, StructType
+from pyspark.sql.types import AtomicType, DoubleType, FloatType
 
 from cepheid.automaton.construction import build
 from cepheid.automaton.dropping import why_all_rows_travel
@@ -30,19 +30,16 @@ from cepheid.errors import InputError
 from cepheid.explain import Execution, Explanation, Timeline, explain, rows_that_travel
 from cepheid.spark.buckets import bucket_count, estimated_bytes, parallelism, spread_ids
 from cepheid.spark.frames import arrow_schema, order_columns, partition_columns, refuse_names_by_case, unit_of
-from cepheid.spark.masks import mask, to_column, wanted
+from cepheid.spark.masks import computed, wanted
 from cepheid.spark.output import Asked, Output
 from cepheid.spark.session import has_local_workers, use_this_python
 from cepheid.spark.shipping import shipped
 from cepheid.spark.sorted_rows import MatchSorted
 from cepheid.spark.timelines import timeline_of
-from cepheid.spark.workers import BUCKET, PAYLOAD, MatchPacked, mask_name, pack, value_name
+from cepheid.spark.workers import BUCKET, PAYLOAD, MatchPacked, pack
 from cepheid.syntax.tree import PatternTree
 
 __all__ = ["Asked", "BatchPlan", "DataFrame", "Found", "Movement"]
-
-_TIE = "__tie"
-"""A hash of the columns that cannot be sorted by, to break ties with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,20 +182,9 @@ class BatchPlan:
         if self.all_rows_travel is None:
             keep = wanted(predicates)
             rows = rows.where(keep if self.movement.nulls == "drop" else keep | unordered)
-        masks = [
-            mask([predicates[index] for index in page]).alias(mask_name(number))
-            for number, page in enumerate(tables.pages)
-        ]
-        values = [to_column(expression).alias(value_name(index)) for index, expression in enumerate(tables.columns)]
         own = [F.col(quoted(name)) for name in self.output.travelling]
-        return rows.select(
-            *own, *masks, *values, *self.output.argument_columns(), *self._tie(), *self._bucket(unordered)
-        )
-
-    def _tie(self) -> list[Column]:
-        by_name = self.rows.schema
-        nested = [n for n in self.output.travelling if isinstance(by_name[n].dataType, ArrayType | StructType)]
-        return [F.xxhash64(*(F.col(quoted(name)) for name in nested)).alias(_TIE)] if nested else []
+        read = [*computed(predicates, tables), *self.output.argument_columns(), *self.output.tie_columns()]
+        return rows.select(*own, *read, *self._bucket(unordered))
 
     def _bucket(self, unordered: Column) -> list[Column]:
         """The bucket of a row's key. Rows without an order value all go to the first, where they are counted."""

@@ -12,6 +12,8 @@ from pyspark.sql import functions as F
 
 from cepheid.conditions import Predicate
 from cepheid.conditions.expression import TRUE, Expression, Operation, Operator, SparkColumn, walk
+from cepheid.engine.tables import Tables
+from cepheid.spark.workers import mask_name, value_name
 
 _WIDTHS = (("tinyint", 8), ("smallint", 16), ("int", 32))
 
@@ -29,6 +31,14 @@ def mask(predicates: Sequence[Predicate]) -> Column:
         always = predicate.own_event == TRUE
         result = result.bitwiseOR(bit if always else F.when(to_column(predicate.own_event), bit).otherwise(nothing))
     return result
+
+
+def computed(predicates: Sequence[Predicate], tables: Tables) -> list[Column]:
+    """What the engine reads of each row: a mask for each page of predicates, and the values it compares."""
+    masks = [
+        mask([predicates[index] for index in page]).alias(mask_name(number)) for number, page in enumerate(tables.pages)
+    ]
+    return masks + [to_column(value).alias(value_name(index)) for index, value in enumerate(tables.columns)]
 
 
 def wanted(predicates: Iterable[Predicate]) -> Column:

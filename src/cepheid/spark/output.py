@@ -97,6 +97,13 @@ class Output:
         """What the measures read of each event, computed by Spark."""
         return [to_column(argument).alias(_argument_name(i)) for i, argument in enumerate(self.arguments)]
 
+    def tie_columns(self) -> list[Column]:
+        """A hash of the columns that cannot be sorted by, so that they break ties as well (rule 12); none if there are
+        no such columns."""
+        kinds = {field.name: field.dataType for field in self._rows.schema.fields}
+        nested = [name for name in self.travelling if isinstance(kinds[name], ArrayType | StructType)]
+        return [F.xxhash64(*(F.col(quoted(name)) for name in nested)).alias("__tie")] if nested else []
+
     def worker_schema(self, timeouts: bool) -> StructType:
         """The columns that come from the workers."""
         fields = self._own_fields(timeouts)

@@ -44,7 +44,7 @@ from cepheid.errors import InputError
 from cepheid.explain import Execution, Explanation, explain, rows_that_travel
 from cepheid.spark.buckets import parallelism, spread_ids
 from cepheid.spark.frames import arrow_schema, order_columns, partition_columns, refuse_names_by_case
-from cepheid.spark.masks import mask, to_column, wanted
+from cepheid.spark.masks import computed, wanted
 from cepheid.spark.output import Asked, Output
 from cepheid.spark.session import has_local_workers, use_this_python
 from cepheid.spark.shipping import shipped
@@ -62,7 +62,7 @@ from cepheid.spark.streaming_operator import (
     Unpack,
 )
 from cepheid.spark.streaming_sinks import PROVIDER, ROCKSDB, Sink, start
-from cepheid.spark.workers import BUCKET, PAYLOAD, mask_name, pack, value_name
+from cepheid.spark.workers import BUCKET, PAYLOAD, pack
 from cepheid.syntax.durations import to_span
 from cepheid.syntax.notation import to_text
 from cepheid.syntax.tree import PatternTree, SpanUnit
@@ -328,17 +328,13 @@ class StreamPlan:
             # NULL where a row is rejected. Asking for this column keeps Spark from dropping rows before the watermark
             # has seen them: time must move on with events that no condition wants, too.
             rows = rows.where(wanted(predicates) | F.col(WATERMARKED).isNull())
-        masks = [
-            mask([predicates[index] for index in page]).alias(mask_name(number))
-            for number, page in enumerate(tables.pages)
-        ]
         prepared = rows.select(
             *[self._without_watermark(self.rows.schema[name]) for name in self.output.travelling],
             REASON,
             F.unix_micros(WATERMARKED).alias(TIME),
-            *masks,
-            *[to_column(value).alias(value_name(index)) for index, value in enumerate(tables.columns)],
+            *computed(predicates, tables),
             *self.output.argument_columns(),
+            *self.output.tie_columns(),
             *self._key_hashes(),
         )
         ids = F.array(*[F.lit(number) for number in self.bucket_ids])
