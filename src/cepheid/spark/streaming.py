@@ -62,7 +62,7 @@ from cepheid.spark.streaming_operator import (
     Unpack,
 )
 from cepheid.spark.streaming_sinks import PROVIDER, ROCKSDB, Sink, start
-from cepheid.spark.workers import BUCKET, PAYLOAD, pack
+from cepheid.spark.workers import BUCKET, PAYLOAD, Pack
 from cepheid.syntax.durations import to_span
 from cepheid.syntax.notation import to_text
 from cepheid.syntax.tree import PatternTree, SpanUnit
@@ -238,7 +238,7 @@ class StreamPlan:
         """The stream behind the stateful operator: cells by kind. `control`: the directory that says when the input is
         over."""
         tables = self.tables(timeouts)
-        packed = self._prepared(tables).mapInArrow(shipped(pack), f"`{BUCKET}` int, `{PAYLOAD}` binary")
+        packed = self._prepared(tables).mapInArrow(shipped(Pack()), f"`{BUCKET}` int, `{PAYLOAD}` binary")
         if control is not None:
             ids = F.explode(F.array(*[F.lit(number) for number in self.bucket_ids]))
             ends = self.session.readStream.schema("value string").text(control)
