@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from xml.sax.saxutils import quoteattr
 
 import pyspark
 
+STAMP = "ivy.xml"  # what a directory was fetched for
 BUILD = Path(__file__).parents[2] / "build" / "kafka"
 SETTINGS = """\
 <ivysettings>
@@ -60,29 +62,29 @@ def fetched(
     lines += [f"{one.as_xml('override', 'module')}/>" for one in instead]
     text = "\n".join([*lines, "</dependencies>", "</ivy-module>", ""])
     target = BUILD / name
-    stamp = target / "ivy.xml"  # written last
-    if not stamp.exists() or stamp.read_text(encoding="utf-8") != text:
+    if not (target / STAMP).exists() or (target / STAMP).read_text(encoding="utf-8") != text:
         _retrieve(text, target)
-        stamp.write_text(text, encoding="utf-8")
     return target
 
 
 def _retrieve(text: str, target: Path) -> None:
     [ivy] = (Path(pyspark.__file__).parent / "jars").glob("ivy-*.jar")
-    target.mkdir(parents=True, exist_ok=True)
-    for left in target.glob("*"):
-        left.unlink()
-    with TemporaryDirectory() as place:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=target.parent) as place:
         (Path(place) / "ivy.xml").write_text(text, encoding="utf-8")
         (Path(place) / "settings.xml").write_text(SETTINGS, encoding="utf-8")
         command = [java(), "-cp", str(ivy), "org.apache.ivy.Main", "-warn", "-ivy", f"{place}/ivy.xml"]
         command += ["-settings", os.environ.get("IVY_SETTINGS", f"{place}/settings.xml"), "-types", "jar", "bundle"]
-        command += ["-retrieve", f"{target}/[artifact]-[revision].[ext]"]
+        command += ["-retrieve", f"{place}/jars/[artifact]-[revision].[ext]"]
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
-    said = done.stdout + done.stderr
-    if done.returncode or "UNRESOLVED DEPENDENCIES" in said or not any(target.glob("*.jar")):
-        kind = Unreachable if UNREACHABLE.search(said) else NotFetched
-        raise kind(f"Ivy could not fetch what {target.name} needs:\n{said[-3000:]}")
+        said = done.stdout + done.stderr
+        jars = Path(place) / "jars"
+        if done.returncode or "UNRESOLVED DEPENDENCIES" in said or not jars.exists():
+            kind = Unreachable if UNREACHABLE.search(said) else NotFetched
+            raise kind(f"Ivy could not fetch what {target.name} needs:\n{said[-3000:]}")
+        shutil.rmtree(target, ignore_errors=True)
+        (Path(place) / "ivy.xml").rename(jars / STAMP)
+        jars.rename(target)
 
 
 def java() -> str:
