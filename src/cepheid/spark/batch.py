@@ -31,7 +31,7 @@ from cepheid.explain import Execution, Explanation, Timeline, explain, rows_that
 from cepheid.spark.buckets import bucket_count, estimated_bytes, parallelism, spread_ids
 from cepheid.spark.frames import arrow_schema, order_columns, partition_columns, refuse_names_by_case, unit_of
 from cepheid.spark.masks import computed, wanted
-from cepheid.spark.output import Asked, Output
+from cepheid.spark.output import Asked, Output, result_columns
 from cepheid.spark.session import has_local_workers, use_this_python
 from cepheid.spark.shipping import shipped
 from cepheid.spark.sorted_rows import MatchSorted
@@ -168,7 +168,9 @@ class BatchPlan:
             matched = self._packed(prepared, tables).mapInArrow(shipped(packed), schema)
         else:
             matched = self._sorted(prepared).mapInArrow(shipped(MatchSorted(*work)), schema)
-        return matched.select(*self.output.result_columns(timeouts)) if self.output.measures else matched
+        if not self.output.measures:
+            return matched
+        return matched.select(*result_columns(self.output.own_names(timeouts), self.output.measured()))
 
     def _prepared(self, tables: Tables) -> DataFrame:
         """What travels: needed columns, bits of the conditions, the values that the engine and the measures read."""
