@@ -106,7 +106,10 @@ def test_check(run: Run) -> None:
     assert run("check", "nowhere.parquet", "pattern.json")[0] == 2
     Path("text.parquet").write_text("no parquet", encoding="utf-8")
     code, _, err = run("check", "text.parquet", "pattern.json")
-    assert code == 2 and "is not Parquet" in err
+    assert code == 2 and "cannot be read as parquet" in err
+    Path("readings.csv").write_text("tag,ts,reader\na,2025-01-01 10:00:00,EXIT\n", encoding="utf-8")
+    code, out, _ = run("check", "readings.csv", "pattern.json", "--partition-by", "tag", "--order-by", "ts")
+    assert code == 0 and "fits the 3 columns" in out
 
 
 def test_errors_take_one_screen_and_no_trace(run: Run) -> None:

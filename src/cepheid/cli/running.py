@@ -85,7 +85,8 @@ def add_to(commands: Any) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     from cepheid.spark.batch import Found
-    from cepheid.spark.jobs import counted, job_session, read_rows
+    from cepheid.spark.embedded import job_session
+    from cepheid.spark.jobs import counted, read_rows
     from cepheid.spark.streaming import FoundInStream
 
     job = read_job(arguments.job, arguments.changes)
@@ -122,7 +123,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 def _state(arguments: argparse.Namespace) -> int:
     from cepheid.spark.checkpoints import checkpoint_facts
-    from cepheid.spark.jobs import job_session
+    from cepheid.spark.embedded import job_session
 
     with job_session("cepheid state", {}) as session:
         facts = checkpoint_facts(session, arguments.checkpoint)

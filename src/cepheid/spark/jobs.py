@@ -1,4 +1,4 @@
-"""What a job from the command line needs of Spark: a session, rows, writing with counts, and how far it is.
+"""What a job from the command line needs of Spark: rows, writing with counts, and how far it is.
 
 In: settings, places and formats as texts. Out: DataFrames, counts. The commands themselves are in `cli`.
 """
@@ -6,8 +6,6 @@ In: settings, places and formats as texts. Out: DataFrames, counts. The commands
 from __future__ import annotations
 
 import json
-import os
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -28,40 +26,10 @@ __all__ = [
     "StreamingQuery",
     "counted",
     "figures",
-    "job_session",
     "read_rows",
     "watched",
     "write_rows",
 ]
-
-_QUIET = {"spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
-
-
-@contextmanager
-def job_session(name: str, settings: Mapping[str, str]) -> Iterator[SparkSession]:
-    """A session for one job: that of `spark-submit` or of `spark.master`, or else a Spark in this process. One that
-    runs in this process already is used, and left running."""
-    running = SparkSession.getActiveSession()
-    if running is not None:  # somebody else's, who will stop it
-        for key, value in settings.items():
-            if running.conf.isModifiable(key):
-                running.conf.set(key, value)
-        yield running
-        return
-    chosen = dict(settings)
-    is_given = {"spark.master", "spark.remote"} & set(chosen) or "SPARK_REMOTE" in os.environ
-    if not is_given and "PYSPARK_GATEWAY_PORT" not in os.environ:  # spark-submit sets this
-        chosen["spark.master"] = "local[*]"
-    if chosen.get("spark.master", "").startswith("local["):
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.appName(name)
-    for key, value in {**_QUIET, **chosen}.items():
-        builder = builder.config(key, value)
-    session = builder.getOrCreate()
-    try:
-        yield session
-    finally:
-        session.stop()
 
 
 def read_rows(
