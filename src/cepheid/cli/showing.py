@@ -112,7 +112,8 @@ def _schema(place: str) -> pa.Schema:
 
     if not Path(place).exists():
         raise InputError(
-            f"DATA is {place!r}, which does not exist.\n  Give a file (Parquet, .csv or .json) or a directory of Parquet."
+            f"DATA is {place!r}, which does not exist.\n"
+            "  Give a Parquet, .csv or .json file, or a directory of Parquet."
         )
     format = {".csv": "csv", ".json": "json", ".jsonl": "json"}.get(Path(place).suffix.lower(), "parquet")
     try:

@@ -22,39 +22,49 @@ if TYPE_CHECKING:
 
 _SHOWN = 10
 _PAUSE = 1
+_MINUTE, _DAY = 60, 24
+"""Seconds of a minute, hours of a day."""
 
 
 def run_stream(console: Console, job: Job, found: FoundInStream) -> int:
     """Run a stream until it ends or is interrupted; its checkpoint goes on from there."""
-    from cepheid.spark.jobs import figures
+    from cepheid.spark.jobs import stop
 
     if job.stream is None:
         raise InputError("the source is a stream, but [source] does not say so.\n  Write stream = true there.")
     sinks = {name: _sink(sink) for name, sink in job.sinks.items()}
-    running = job.stream
-    if running.flush:
-        with console.status("working through the input, then ending it"):
-            query = _started(found, running, sinks)
-        console.print(f"the input is over; all that waited is decided ({query.id})")
-        return 0
-    query = _started(found, running, sinks)
-    seen: dict[int, Figures] = {}
     try:
-        with Live(console=console, refresh_per_second=4, transient=False) as live:
-            is_over = False
-            while not is_over:
-                is_over = bool(query.awaitTermination(_PAUSE))
-                fresh = [one for one in figures(query) if one.batch not in seen]
-                seen |= {one.batch: one for one in fresh}
-                if console.is_terminal:
-                    live.update(_table(seen))
-                else:
-                    for one in fresh:
-                        console.print(_line(one), soft_wrap=True)
+        if job.stream.flush:
+            with console.status("working through the input, then ending it"):
+                query = _started(found, job.stream, sinks)
+            console.print(f"the input is over; all that waited is decided ({query.id})")
+        else:
+            _show(console, _started(found, job.stream, sinks))
     except KeyboardInterrupt:
-        query.stop()
-        console.print("stopped; the same job goes on from its checkpoint")
+        with console.status("stopping at the end of the micro-batch"):
+            stop(found.plan.session)
+        raise KeyboardInterrupt(
+            f"the checkpoint {job.stream.checkpoint} is good; run the same job again to go on"
+        ) from None
     return 0
+
+
+def _show(console: Console, query: StreamingQuery) -> None:
+    """A table or lines, until the query ends."""
+    from cepheid.spark.jobs import figures
+
+    seen: dict[int, Figures] = {}
+    with Live(console=console, refresh_per_second=4, transient=False) as live:
+        is_over = False
+        while not is_over:
+            is_over = bool(query.awaitTermination(_PAUSE))
+            fresh = [one for one in figures(query) if one.batch not in seen]
+            seen |= {one.batch: one for one in fresh}
+            if console.is_terminal:
+                live.update(_table(seen))
+            else:
+                for one in fresh:
+                    console.print(_line(one), soft_wrap=True)
 
 
 def _started(found: FoundInStream, running: Streaming, sinks: dict[str, StreamSink]) -> StreamingQuery:
@@ -108,4 +118,14 @@ def _line(one: Figures) -> str:
 
 
 def _lag(one: Figures) -> str:
-    return "" if one.lag is None else f"{one.lag:,.0f} s"
+    if one.lag is None:
+        return ""
+    seconds = round(one.lag)
+    if seconds < _MINUTE:
+        return f"{seconds} s"
+    if seconds < 60 * _MINUTE:
+        return f"{seconds // _MINUTE} min {seconds % _MINUTE} s"
+    hours = seconds // (60 * _MINUTE)
+    if hours < _DAY:
+        return f"{hours} h {seconds // _MINUTE % 60} min"
+    return f"{hours // _DAY:,} d {hours % _DAY} h"

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Thread, current_thread, main_thread
 
 from pyspark.sql import SparkSession
 
-__all__ = ["SparkSession", "embedded_spark", "job_session"]
+__all__ = ["SparkSession", "apart", "embedded_spark", "job_session"]
 
 _QUIET = {"spark.ui.showConsoleProgress": "false"}
 _LOG_SETTINGS = Path(__file__).with_name("quiet-log4j2.properties")
@@ -46,10 +48,33 @@ def job_session(name: str, settings: Mapping[str, str]) -> Iterator[SparkSession
         builder = builder.config(key, value)
     logging.getLogger("SQLQueryContextLogger").disabled = True  # every error a second time, as JSON with its trace
     session = builder.getOrCreate()
+    with _plain_interrupts():
+        try:
+            yield session
+        finally:
+            apart(session.stop)
+
+
+def apart(work: Callable[[], object], seconds: float = 30) -> None:
+    """Do something with Spark in a thread of its own, and wait for it. The thread that Ctrl-C has taken out of a call
+    must not make another one: it would read the answer to the first."""
+    thread = Thread(target=work, daemon=True)
+    thread.start()
+    thread.join(seconds)
+
+
+@contextmanager
+def _plain_interrupts() -> Iterator[None]:
+    """Ctrl-C raises `KeyboardInterrupt` and does nothing else: the handler that PySpark installs would talk to Spark
+    while the answer to another call is on its way, and print what comes of it."""
+    if current_thread() is not main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        yield session
+        yield
     finally:
-        session.stop()
+        signal.signal(signal.SIGINT, before)
 
 
 def _with_master(settings: Mapping[str, str]) -> dict[str, str]:

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from threading import Event, Thread
+from time import monotonic, sleep
 from typing import Any
 
 from pyspark.sql import DataFrame, Observation, SparkSession
@@ -18,6 +19,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from cepheid.errors import InputError
+from cepheid.spark.embedded import apart
 from cepheid.spark.session import context_of
 
 __all__ = [
@@ -27,6 +29,7 @@ __all__ = [
     "counted",
     "figures",
     "read_rows",
+    "stop",
     "watched",
     "write_rows",
 ]
@@ -114,6 +117,29 @@ def _figures(progress: dict[str, Any]) -> Figures:
         counts["pending"],
         lag,
     )
+
+
+def stop(session: SparkSession, patience: float = 10) -> None:
+    """End all queries of a session that was interrupted: each at the end of its micro-batch, or in the midst of it when
+    that takes too long."""
+
+    def stop_all() -> None:
+        for query in session.streams.active:
+            _stop(query, patience)
+
+    apart(stop_all, patience + 20)
+
+
+def _stop(query: StreamingQuery, patience: float) -> None:
+    last, deadline = _batch(query), monotonic() + patience
+    while query.isActive and query.status["isTriggerActive"] and _batch(query) == last and monotonic() < deadline:
+        sleep(0.05)
+    query.stop()
+
+
+def _batch(query: StreamingQuery) -> int:
+    progress = query.lastProgress
+    return -1 if progress is None else int(progress["batchId"])
 
 
 @dataclass(frozen=True, slots=True)
