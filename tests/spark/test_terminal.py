@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from terminals import in_terminal
+from spark.terminals import in_terminal
 
 import cepheid
 from cepheid.demo import open_shop
