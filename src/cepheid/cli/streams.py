@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rich import box
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
@@ -22,8 +23,7 @@ if TYPE_CHECKING:
 
 _SHOWN = 10
 _PAUSE = 1
-_MINUTE, _DAY = 60, 24
-"""Seconds of a minute, hours of a day."""
+_UNITS = {"d": 86_400, "h": 3_600, "min": 60}
 
 
 def run_stream(console: Console, job: Job, found: FoundInStream) -> int:
@@ -90,7 +90,7 @@ def _sink(sink: Sink) -> StreamSink:
 def _table(seen: dict[int, Figures]) -> Table:
     """The latest micro-batches, and all of them together."""
     names = ("batch", "events", "events/s", "late", "rejected", "matches", "timeouts", "live runs", "waiting", "lag")
-    table = Table(*names, show_footer=True)
+    table = Table(*names, show_footer=True, box=box.SIMPLE_HEAVY, padding=0, show_edge=False)  # for 80 columns
     for column in table.columns:
         column.justify = "right"
     for one in list(seen.values())[-_SHOWN:]:
@@ -118,14 +118,10 @@ def _line(one: Figures) -> str:
 
 
 def _lag(one: Figures) -> str:
+    """How far the watermark is behind, in the unit that leaves a short number."""
     if one.lag is None:
         return ""
-    seconds = round(one.lag)
-    if seconds < _MINUTE:
-        return f"{seconds} s"
-    if seconds < 60 * _MINUTE:
-        return f"{seconds // _MINUTE} min {seconds % _MINUTE} s"
-    hours = seconds // (60 * _MINUTE)
-    if hours < _DAY:
-        return f"{hours} h {seconds // _MINUTE % 60} min"
-    return f"{hours // _DAY:,} d {hours % _DAY} h"
+    for unit, seconds in _UNITS.items():
+        if one.lag >= seconds:
+            return f"{one.lag / seconds:,.1f} {unit}"
+    return f"{one.lag:.0f} s"
