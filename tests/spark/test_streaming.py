@@ -100,6 +100,7 @@ def test_outputs_restart_and_flush(spark: SparkSession, source: Source, tmp_path
         found().start(matches=files(out), checkpoint=checkpoint)
 
     reader = StateReader(found(), checkpoint)
+    assert StateReader.open(spark, checkpoint).runs().collect() == reader.runs().collect()
     [run] = reader.runs().collect()
     assert (run["key"], run["start_time"], run["waits_for"]) == ("z", NOON + timedelta(seconds=40), ["b"])
     assert reader.pending().count() == 0
@@ -109,6 +110,7 @@ def test_outputs_restart_and_flush(spark: SparkSession, source: Source, tmp_path
     start(renamed).awaitTermination()
     assert ids(spark.read.parquet(out).collect(), "a", "b") == [(1, 5)]  # 40 seconds is not behind the watermark yet
     assert sorted(row["id"] for row in StateReader(found(), checkpoint).pending().collect()) == [9, 10]
+    assert sorted(row["id"] for row in StateReader.open(spark, checkpoint).pending().collect()) == [9, 10]
     query = start(flush=True)
     assert query.exception() is None
     matches = spark.read.parquet(out).collect()

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cepheid.conditions.carets import did_you_mean
 from cepheid.engine.sorting import grouped_by_time
 from cepheid.errors import InputError
 from cepheid.syntax.tree import SpanUnit
@@ -163,7 +164,9 @@ def column_named(columns: Sequence[str], name: str, argument: str) -> str:
     if len(found) == 1:
         return found[0]
     problem = f"names {len(found)} columns that differ only by case" if found else "names no column"
-    raise InputError(f"{argument}={name!r} {problem}.\n  The columns are: {', '.join(columns)}.")
+    near = None if found else did_you_mean(name, columns)
+    hint = f"{near[:1].upper()}{near[1:]} " if near else ""
+    raise InputError(f"{argument}={name!r} {problem}.\n  {hint}The columns are: {', '.join(columns)}.")
 
 
 def _begins(partition: Integers, time: Integers) -> npt.NDArray[np.bool_]:
@@ -254,9 +257,14 @@ def time_unit(kind: pa.DataType, name: str) -> SpanUnit:
         return SpanUnit.MICROSECOND
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         return SpanUnit.ORDER
+    remedy = "Order by a timestamp, a date or a number first; further columns break ties."
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):  # as times are in CSV files
+        remedy += (
+            f"\n  Texts are made times by parse_dates=[{name!r}] of pandas.read_csv, datetime.fromisoformat of Python, "
+            f"inferSchema or to_timestamp({name}) of Spark."
+        )
     raise InputError(
-        f"order_by={name!r} has type {kind}; the first order column is the time of the events.\n"
-        "  Order by a timestamp, a date or a number first; further columns break ties."
+        f"order_by={name!r} has type {kind}; the first order column is the time of the events.\n  {remedy}"
     )
 
 

@@ -152,6 +152,10 @@ def start(
     place = Checkpoint(plan.session, checkpoint)
     timeouts = "timeouts" in sinks
     saved = place.prepare(plan.identity(timeouts), flush)
+    if saved is None:
+        from cepheid.spark.saved_plan import keep_plan  # it builds plans, and so imports `streaming`
+
+        keep_plan(plan, checkpoint)
     if saved is not None and plan.buckets_given in (None, len(saved)):  # which ids they have is ours to choose
         plan.with_buckets(saved)
     place.check(plan.identity(timeouts))
