@@ -23,6 +23,7 @@ SECTIONS = {
     "memory": "memory",
     "stocks": "stocks",
     "peers": "peers",
+    "python": "python_peer",
     "batch": "batch",
     "sizes": "batch_growth",
     "profile": "batch_profile",

@@ -101,7 +101,7 @@ def figures(query: StreamingQuery) -> list[Figures]:
 
 
 def _figures(progress: dict[str, Any]) -> Figures:
-    counts = {name: int(value or 0) for name, value in progress["observedMetrics"]["cepheid"].items()}
+    counts = _counts(progress["observedMetrics"]["cepheid"])
     watermark = progress.get("eventTime", {}).get("watermark")
     lag = None
     if watermark is not None and not watermark.startswith("1970"):  # Spark's watermark before the first event
@@ -118,6 +118,15 @@ def _figures(progress: dict[str, Any]) -> Figures:
         counts["pending"],
         lag,
     )
+
+
+def _counts(observed: dict[str, Any]) -> dict[str, int]:
+    """Counts by name. Spark Connect tells values and names apart."""
+    if "values" in observed:
+        observed = {
+            field["name"]: value for field, value in zip(observed["schema"]["fields"], observed["values"], strict=True)
+        }
+    return {name: int(value or 0) for name, value in observed.items()}
 
 
 def running(session: SparkSession) -> frozenset[str]:

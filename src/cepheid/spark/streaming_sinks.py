@@ -25,6 +25,7 @@ from cepheid.errors import InputError
 from cepheid.spark.sinks import Files, Table
 from cepheid.spark.streaming_flush import Checkpoint
 from cepheid.spark.streaming_operator import KIND
+from cepheid.spark.streaming_outputs import OutputRows
 
 if TYPE_CHECKING:
     from cepheid.spark.streaming import StreamPlan
@@ -118,9 +119,10 @@ def to_console(kind: str) -> Function:
 
 @dataclass
 class Router:
-    """Splits a micro-batch by kind; the operator runs once, however many sinks there are."""
+    """Splits a micro-batch by kind; the operator runs once, however many sinks there are. Over Spark Connect it travels
+    to the server with all that it holds."""
 
-    plan: StreamPlan
+    rows_of: dict[str, OutputRows]
     writers: dict[str, Function]
 
     def __call__(self, cells: DataFrame, batch: int) -> None:
@@ -129,7 +131,7 @@ class Router:
             kinds = {row[0] for row in cells.select(KIND).distinct().collect()}
             for kind, write in self.writers.items():
                 if kind in kinds:
-                    write(self.plan.unpacked(cells, kind), batch)
+                    write(self.rows_of[kind](cells), batch)
         finally:
             cells.unpersist()
 
@@ -146,6 +148,7 @@ def start(
     if not sinks:
         raise InputError('no sink is given.\n  Name at least one output, such as start(matches="console", ...).')
     writers = {kind: _writer(plan, kind, sink, checkpoint) for kind, sink in sinks.items()}
+    router = Router({kind: plan.rows_of(kind) for kind in sinks}, writers)
     place = Checkpoint(plan.session, checkpoint)
     timeouts = "timeouts" in sinks
     saved = place.prepare(plan.identity(timeouts), flush)
@@ -160,7 +163,7 @@ def start(
     def begin(how: dict[str, Any]) -> StreamingQuery:
         with _settings(plan.session, plan.partitions):
             operated = plan.operated(timeouts, place.control)
-            writer = operated.writeStream.foreachBatch(Router(plan, writers)).option("checkpointLocation", checkpoint)
+            writer = operated.writeStream.foreachBatch(router).option("checkpointLocation", checkpoint)
             if name is not None:
                 writer = writer.queryName(name)
             return (writer.trigger(**how) if how else writer).start()
