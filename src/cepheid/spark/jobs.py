@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from cepheid.errors import InputError
-from cepheid.spark.embedded import apart
+from cepheid.spark.embedded import after_interrupt
 from cepheid.spark.session import context_of
 
 __all__ = [
@@ -143,7 +143,7 @@ def stop(session: SparkSession, others: frozenset[str], patience: float = 10) ->
             if str(query.id) not in others:
                 _stop(query, patience)
 
-    apart(stop_all, patience + 20)
+    after_interrupt(stop_all, patience + 20)
 
 
 def _stop(query: StreamingQuery, patience: float) -> None:
