@@ -28,11 +28,13 @@ _UNITS = {"d": 86_400, "h": 3_600, "min": 60}
 
 def run_stream(console: Console, job: Job, found: FoundInStream) -> int:
     """Run a stream until it ends or is interrupted; its checkpoint goes on from there."""
-    from cepheid.spark.jobs import stop
+    from cepheid.spark.jobs import running, stop
 
     if job.stream is None:
         raise InputError("the source is a stream, but [source] does not say so.\n  Write stream = true there.")
     sinks = {name: _sink(sink) for name, sink in job.sinks.items()}
+    session = found.plan.session
+    others = running(session)
     try:
         if job.stream.flush:
             with console.status("working through the input, then ending it"):
@@ -42,7 +44,7 @@ def run_stream(console: Console, job: Job, found: FoundInStream) -> int:
             _show(console, _started(found, job.stream, sinks))
     except KeyboardInterrupt:
         with console.status("stopping at the end of the micro-batch"):
-            stop(found.plan.session)
+            stop(session, others)
         raise KeyboardInterrupt(
             f"the checkpoint {job.stream.checkpoint} is good; run the same job again to go on"
         ) from None

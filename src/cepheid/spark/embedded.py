@@ -11,13 +11,14 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from threading import Thread, current_thread, main_thread
 
 from pyspark.sql import SparkSession
 
-__all__ = ["SparkSession", "apart", "embedded_spark", "job_session"]
+__all__ = ["SparkSession", "after_interrupt", "embedded_spark", "job_session"]
 
 _QUIET = {"spark.ui.showConsoleProgress": "false"}
 _LOG_SETTINGS = Path(__file__).with_name("quiet-log4j2.properties")
@@ -48,17 +49,26 @@ def job_session(name: str, settings: Mapping[str, str]) -> Iterator[SparkSession
         builder = builder.config(key, value)
     logging.getLogger("SQLQueryContextLogger").disabled = True  # every error a second time, as JSON with its trace
     session = builder.getOrCreate()
+    stop = session.stop
     with _plain_interrupts():
         try:
             yield session
+        except KeyboardInterrupt:
+            stop = partial(after_interrupt, session.stop)
+            raise
         finally:
-            apart(session.stop)
+            stop()
 
 
-def apart(work: Callable[[], object], seconds: float = 30) -> None:
-    """Do something with Spark in a thread of its own, and wait for it. The thread that Ctrl-C has taken out of a call
-    must not make another one: it would read the answer to the first."""
-    thread = Thread(target=work, daemon=True)
+def after_interrupt(work: Callable[[], object], seconds: float = 30) -> None:
+    """Do something with Spark after Ctrl-C, in a thread of its own, and wait for it. The thread that was taken out of a
+    call must not make another one: it would read the answer to the first. What fails now is no news."""
+
+    def quietly() -> None:
+        with suppress(Exception):
+            work()
+
+    thread = Thread(target=quietly, daemon=True)
     thread.start()
     thread.join(seconds)
 

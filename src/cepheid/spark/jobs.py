@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from cepheid.errors import InputError
-from cepheid.spark.embedded import apart
+from cepheid.spark.embedded import after_interrupt
 from cepheid.spark.session import context_of
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "counted",
     "figures",
     "read_rows",
+    "running",
     "stop",
     "watched",
     "write_rows",
@@ -128,15 +129,21 @@ def _counts(observed: dict[str, Any]) -> dict[str, int]:
     return {name: int(value or 0) for name, value in observed.items()}
 
 
-def stop(session: SparkSession, patience: float = 10) -> None:
-    """End all queries of a session that was interrupted: each at the end of its micro-batch, or in the midst of it when
-    that takes too long."""
+def running(session: SparkSession) -> frozenset[str]:
+    """The ids of the queries that run."""
+    return frozenset(str(query.id) for query in session.streams.active)
+
+
+def stop(session: SparkSession, others: frozenset[str], patience: float = 10) -> None:
+    """End the queries of a job that was interrupted, all but the others: each at the end of its micro-batch, or in the
+    midst of it when that takes too long."""
 
     def stop_all() -> None:
         for query in session.streams.active:
-            _stop(query, patience)
+            if str(query.id) not in others:
+                _stop(query, patience)
 
-    apart(stop_all, patience + 20)
+    after_interrupt(stop_all, patience + 20)
 
 
 def _stop(query: StreamingQuery, patience: float) -> None:
