@@ -25,7 +25,6 @@ SECTIONS = {
     "peers": "peers",
     "python": "python_peer",
     "batch": "batch",
-    "sizes": "batch_growth",
     "profile": "batch_profile",
     "handwritten": "handwritten",
     "windows": "windows",

@@ -1,7 +1,7 @@
 """A Kafka of one node, to try things with: `python examples/kafka/broker.py [--port 9092] [--place directory]`.
 
 Its jars are fetched the first time (43 MB). It runs in the foreground until it is stopped, and is ready when it says
-"Kafka Server started". Data is kept in `--place`, by default in build/kafka/try; remove it to begin anew.
+"Kafka Server started". Data is kept in `--place`, by default in build/kafka; remove it to begin anew.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def settings(port: int, place: Path) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--port", type=int, default=9092, help="0: any that is free (default: 9092)")
-    parser.add_argument("--place", type=Path, default=BUILD / "try", help="where data is kept")
+    parser.add_argument("--place", type=Path, default=BUILD / "kafka", help="where data is kept")
     given = parser.parse_args()
     place: Path = given.place
     place.mkdir(parents=True, exist_ok=True)

@@ -20,7 +20,7 @@ from xml.sax.saxutils import quoteattr
 import pyspark
 
 STAMP = "ivy.xml"  # what a directory was fetched for
-BUILD = Path(__file__).parents[2] / "build" / "kafka"
+BUILD = Path(__file__).parents[2] / "build"
 SETTINGS = """\
 <ivysettings>
   <settings defaultResolver="central"/>
@@ -53,7 +53,7 @@ class Coordinates:
 def fetched(
     name: str, wanted: Sequence[Coordinates], instead: Sequence[Coordinates] = (), without: Sequence[str] = ()
 ) -> Path:
-    """The directory build/kafka/`name` with the wanted jars; `instead`: versions of what these need that are taken in
+    """The directory build/jars/`name` with the wanted jars; `instead`: versions of what these need that are taken in
     place of theirs; `without`: groups that are there already."""
     lines = ['<ivy-module version="2.0">', f'<info organisation="cepheid" module="{name}"/>']
     lines += ['<configurations><conf name="default"/></configurations>', "<dependencies>"]
@@ -61,7 +61,7 @@ def fetched(
     lines += [f"<exclude org={quoteattr(group)}/>" for group in without]
     lines += [f"{one.as_xml('override', 'module')}/>" for one in instead]
     text = "\n".join([*lines, "</dependencies>", "</ivy-module>", ""])
-    target = BUILD / name
+    target = BUILD / "jars" / name
     if not (target / STAMP).exists() or (target / STAMP).read_text(encoding="utf-8") != text:
         _retrieve(text, target)
     return target

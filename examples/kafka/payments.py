@@ -137,7 +137,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("steps", nargs="+", choices=["send", "watch", "show"])
     parser.add_argument("--servers", default="localhost:9092", help="where Kafka is (default: localhost:9092)")
-    parser.add_argument("--checkpoint", default=str(BUILD / "try" / "checkpoint"), help="where `watch` keeps its state")
+    parser.add_argument(
+        "--checkpoint", default=str(BUILD / "kafka" / "checkpoint"), help="where `watch` keeps its state"
+    )
     parser.add_argument("--minutes", nargs=2, type=int, default=(0, 60), metavar=("FIRST", "LAST"), help="what to send")
     parser.add_argument("--live", action="store_true", help="watch until stopped")
     parser.add_argument("--end", action="store_true", help="nothing more will come: decide what waits")

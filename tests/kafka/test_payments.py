@@ -129,4 +129,4 @@ def test_jars_that_do_not_exist_and_a_repository_that_is_not_there(
     monkeypatch.setenv("IVY_SETTINGS", str(tmp_path / "settings.xml"))
     with pytest.raises(maven.Unreachable, match="could not fetch what nothing needs"):
         maven.fetched("nothing", wanted)
-    assert not (tmp_path / "nothing" / "ivy.xml").exists()
+    assert not (tmp_path / "jars" / "nothing").exists()
