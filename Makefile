@@ -15,7 +15,7 @@ help:
 	@echo "make test         install into $(VENV) and run every check: lint, types, imports, unit"
 	@echo "make test-all     the same, and what is slow: a cluster with executors of its own, the oldest Spark, and the"
 	@echo "                  comparisons with real FlinkCEP, whose jars are downloaded (500 MB)"
-	@echo "make test-oldest  Spark batch on the oldest Spark that is supported, in an environment of its own under build/"
+	@echo "make test-oldest  batch and streams on the oldest Spark that is supported, in an environment of its own under build/"
 	@echo "make lint         ruff: format and rules"
 	@echo "make types        mypy --strict"
 	@echo "make imports      rooms import one way; pyspark only in cepheid.spark"

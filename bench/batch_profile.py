@@ -23,6 +23,7 @@ from reporting import Column, Section
 from sessions import benchmark_spark, run
 
 from cepheid.spark import batch as plan
+from cepheid.spark.workers import Pack
 
 SIZES = ((500_000, 1_000), (500_000, 100_000), (5_000_000, 1_000), (5_000_000, 100_000))
 SMALLER = 20
@@ -78,7 +79,7 @@ def _profiled(directory: Path) -> Iterator[Path]:
 
 
 def _step(work: Any) -> str:
-    return "pack" if getattr(work, "__name__", "") == "pack" else "match"
+    return "pack" if isinstance(work, Pack) else "match"
 
 
 def with_profile(work: Work, step: str, directory: str) -> Work:

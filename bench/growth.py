@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from made_events import TYPES, write_events
-from measuring import Settings, compare
+from measuring import Settings, compare, forget_peaks, largest_worker
 from reporting import Column, Section
 from sessions import CORES, benchmark_spark, run
 
@@ -74,6 +74,8 @@ def measure(settings: Settings) -> Section:
             Column("cpu", "CPU s"),
             Column("of_java", "of that, Spark's JVM"),
             Column("elapsed", "elapsed s"),
+            Column("each", "CPU µs an event"),
+            Column("worker", "largest worker, MB", 0),
             Column("memory", "memory, GB"),
             Column("slope", "slope so far"),
         ),
@@ -89,6 +91,7 @@ def measure(settings: Settings) -> Section:
             directory = Path(place) / f"{case.events}-{case.keys}"
             path = str(directory) if directory.exists() else write_events(directory, case.events, case.keys)
             found = case.pattern().match(spark.read.parquet(path), partition_by="key", order_by="ts").matches
+            forget_peaks()
             [(_, cost)] = compare(settings.repeat, {grown: lambda found=found: run(found)}).values()  # type: ignore[misc]
             section.rows.append(
                 {
@@ -102,6 +105,8 @@ def measure(settings: Settings) -> Section:
                     "cpu": cost.cpu,
                     "of_java": cost.java,
                     "elapsed": cost.elapsed,
+                    "each": cost.cpu / case.events * 1e6,
+                    "worker": largest_worker() / 1e6,
                     "memory": cost.memory / 1e9,
                 }
             )

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from made_events import write_events
 from measuring import Settings, compare
+from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 from reporting import Column, Section
@@ -61,20 +62,21 @@ def tasks(window: int) -> dict[str, Task]:
 
 
 def by_lead(events: DataFrame) -> DataFrame:
-    """Three types in a row, by two window functions."""
+    """Three types in a row, by window functions; structs are made of the few rows that stay."""
     following = Window.partitionBy("key").orderBy("ts")
-    looked = events.select(
+    own = [name for name in events.columns if name != "key"]
+    ahead = [F.lead(name, steps).over(following).alias(f"{name}_{steps}") for name in own for steps in (1, 2)]
+    found = events.select("*", *ahead).where("type = 0 AND type_1 = 1 AND type_2 = 2")
+
+    def event(suffix: str) -> SparkColumn:
+        return F.struct("key", *(F.col(name + suffix).alias(name) for name in own))
+
+    return found.select(
         "key",
         F.col("ts").alias("start_time"),
-        F.lead("ts", 2).over(following).alias("end_time"),
-        "type",
-        F.lead("type", 1).over(following).alias("second"),
-        F.lead("type", 2).over(following).alias("third"),
-        F.struct("*").alias("a"),
-        F.lead(F.struct("*"), 1).over(following).alias("b"),
-        F.lead(F.struct("*"), 2).over(following).alias("c"),
+        F.col("ts_2").alias("end_time"),
+        *(event(suffix).alias(name) for suffix, name in (("", "a"), ("_1", "b"), ("_2", "c"))),
     )
-    return looked.where("type = 0 AND second = 1 AND third = 2").drop("type", "second", "third")
 
 
 def by_join(events: DataFrame, window: int) -> DataFrame:

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the tests of Spark batch on the oldest Spark that Cepheid supports, in a virtual environment of its own under
+# Runs the tests of batch and streams on the oldest Spark that Cepheid supports, in a virtual environment of its own under
 # build/: everything else has the locked versions. Arguments go to pytest instead of the usual files.
 set -euo pipefail
 
@@ -23,6 +23,7 @@ if [ ! -f "$stamp" ] || [ "$(cat "$stamp")" != "$wanted" ]; then
 fi
 
 if [ $# -eq 0 ]; then
-    set -- tests/spark/test_batch.py tests/spark/test_batch_output.py tests/spark/test_buckets.py
+    set -- tests/spark/test_batch.py tests/spark/test_batch_output.py tests/spark/test_buckets.py \
+        tests/spark/test_streaming.py tests/spark/test_merged_table.py
 fi
 exec "$venv/bin/python" -m pytest "$@"

@@ -106,7 +106,10 @@ def test_check(run: Run) -> None:
     assert run("check", "nowhere.parquet", "pattern.json")[0] == 2
     Path("text.parquet").write_text("no parquet", encoding="utf-8")
     code, _, err = run("check", "text.parquet", "pattern.json")
-    assert code == 2 and "is not Parquet" in err
+    assert code == 2 and "cannot be read as parquet" in err
+    Path("readings.csv").write_text("tag,ts,reader\na,2025-01-01 10:00:00,EXIT\n", encoding="utf-8")
+    code, out, _ = run("check", "readings.csv", "pattern.json", "--partition-by", "tag", "--order-by", "ts")
+    assert code == 0 and "fits the 3 columns" in out
 
 
 def test_errors_take_one_screen_and_no_trace(run: Run) -> None:
@@ -223,9 +226,10 @@ def test_the_live_table_of_a_stream() -> None:
 
     seen = {number: Figures(number, 1_000, 0.5, 1, 0, 2, 3, 40, 5, 61.0 if number else None) for number in range(12)}
     shown = io.StringIO()
-    Console(file=shown, width=120).print(_table(seen))
+    Console(file=shown, width=80).print(_table(seen))
     text = shown.getvalue()
     assert "2,000" in text  # events a second
     assert "12,000" in text and "36" in text  # all events and timeouts, also those of batches no longer shown
-    assert "61 s" in text and "│     0 │" not in text
+    assert "1.0 min" in text and "…" not in text
+    assert [line.split()[0] for line in text.splitlines()[2:12]] == [str(number) for number in range(2, 12)]
     assert _line(seen[3]) == "batch 3: 1,000 events in 0.5 s, 1 late, 0 rejected, 2 matches, 3 timeouts, 40 live runs"

@@ -281,6 +281,11 @@ def test_a_value_that_is_no_condition_is_an_error_and_not_false() -> None:
         holds("x", {"x": "yes"})
 
 
+def test_an_event_that_is_read_as_an_object_is_recalled_to_be_a_dict() -> None:
+    with pytest.raises(EvaluationError, match=r"An event is a dict: write event\['price'\]"):
+        holds(PythonCondition(lambda event, taken: event.price > 1), {"price": 1})  # type: ignore[attr-defined]
+
+
 def test_what_only_spark_computes_is_refused_by_name() -> None:
     with pytest.raises(ConditionError) as caught:
         holds("sha2(name, 256) = 'ab'", {})

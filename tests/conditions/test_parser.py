@@ -172,6 +172,7 @@ REFUSED = [
     ("(a > 1", "this parenthesis is not closed", "^"),
     ("a > 1)", "this parenthesis closes nothing", "     ^"),
     ("a > 1 b < 2", "`b` is not expected here", "      ^"),
+    ("a = 1 && b = 2", "`&&` is not expected here", "      ^^"),
     ("a as b", "a condition has no alias", "  ^^"),
     ("x in (1,,2)", "something is missing before `,`", "        ^"),
     ("case when a then b", "CASE is not closed", "                 ^"),

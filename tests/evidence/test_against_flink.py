@@ -29,3 +29,10 @@ def test_flinkcep_finds_the_same_in_the_benchmark(tmp_path: Path) -> None:
     rows = results(tmp_path / "results")["peers"]
     assert [row["query"] for row in rows] == ["strict", "kleene", "iterative"]
     assert all(row["right"] is True and row["their_cpu"] > 0 for row in rows)
+
+
+def test_bobocep_finds_the_same(tmp_path: Path) -> None:
+    run("bench/run.py", "python", "--smoke", "--repeat", "1", "--json", tmp_path / "results")
+    rows = results(tmp_path / "results")["python"]
+    assert [row["query"] for row in rows] == ["strict", "seq no skip"]
+    assert all(row["right"] is True and row["matches"] > 0 for row in rows)

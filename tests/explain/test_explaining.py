@@ -13,6 +13,7 @@ from syntax.strategies import patterns
 
 from cepheid import Pattern
 from cepheid.automaton.dropping import why_all_rows_travel
+from cepheid.conditions import Schema, types
 from cepheid.explain import Execution, Explanation, explain, rows_that_travel
 from cepheid.syntax.tree import PatternTree, variables
 
@@ -86,6 +87,19 @@ def test_rows_that_may_go() -> None:
 )
 def test_warnings(pattern: Pattern, warning: str) -> None:
     assert any(warning in text for text in pattern.explain().warnings)
+
+
+def test_texts_that_are_taken_as_numbers_are_warned_of() -> None:
+    pattern = Pattern.begin("a").where("kind > 5").next("b").where("kind > 5 AND n > '5'").within("1 hour")
+    schema = Schema((("kind", types.STRING), ("n", types.LONG)))
+    [warning] = explain(pattern.tree, schema).warnings
+    assert "Element 'a': `kind` is a text and is taken as a bigint" in warning
+
+
+def test_rows_in_memory_say_how_they_were_taken() -> None:
+    found = Pattern.begin("a").match_events([{"t": 1}], order_by="t")
+    assert "none: all rows are one sequence" in str(found.explain())
+    assert "key:                 k\n" in str(Pattern.begin("a").match_events([{"k": 1}], partition_by="k").explain())
 
 
 def test_a_careful_pattern_has_no_warnings() -> None:

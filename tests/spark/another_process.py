@@ -1,6 +1,7 @@
 """A pattern on a Spark that cannot share a process with the other tests: Spark Connect, or executors of their own.
 
     python another_process.py connect
+    python another_process.py connect-stream <directory>
     python another_process.py cluster [package.zip]
 
 Prints what the pattern finds as one line of JSON, or the error of the job. `expected()` is the same without Spark.
@@ -12,9 +13,11 @@ import json
 import random
 import sys
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 NOON = datetime(2025, 1, 1, 12)
+MIDDLE = NOON + timedelta(seconds=30)
 DDL = "key string, ts timestamp, id long, name string, price double"
 KEYS: dict[str, Any] = {"partition_by": "key", "order_by": ["ts", "id"]}
 OPTIONS = {
@@ -108,6 +111,62 @@ def over_connect() -> dict[str, Any]:
     }
 
 
+def stream_over_connect(place: Path) -> dict[str, Any]:
+    """All sinks in one query that is flushed, with a restart between; then a query of the user's own."""
+    from pyspark.sql import DataFrame, SparkSession
+
+    from cepheid.spark import StateReader, files
+    from cepheid.spark.jobs import figures
+    from cepheid.spark.streaming_sinks import PROVIDER, ROCKSDB
+
+    session = SparkSession.builder.remote("local[1]").config(map=OPTIONS).getOrCreate()
+    stream = session.readStream.schema(DDL).json(str(place / "in"))
+    unusable = str(place / "unusable")
+
+    def keep(rows: DataFrame, batch: int) -> None:
+        rows.write.mode("overwrite").json(f"{unusable}/batch={batch}")
+
+    def put(name: str, rows: list[dict[str, Any]]) -> None:
+        (place / "in").mkdir(exist_ok=True)
+        lines = [json.dumps(row, default=datetime.isoformat) for row in rows]
+        (place / "in" / f"{name}.json").write_text("\n".join(lines))
+
+    def run(flush: bool) -> Any:
+        query = found.start(
+            matches=files(str(place / "matches")),
+            timeouts="memory",
+            rejected=keep,
+            checkpoint=str(place / "checkpoint"),
+            trigger={"availableNow": True},
+            flush=flush,
+        )
+        query.awaitTermination()
+        return query
+
+    rows = made_up_rows()
+    put("1", [*[row for row in rows if row["ts"] < MIDDLE], {**rows[0], "ts": None}])
+    found = rising().match(stream, watermark="0 seconds", **KEYS)
+    counted = figures(run(flush=False))
+    waiting = StateReader(found, str(place / "checkpoint")).runs().count()
+    timeouts = session.table("timeouts").collect()
+    put("2", [row for row in rows if row["ts"] >= MIDDLE])
+    run(flush=True)
+    timeouts += session.table("timeouts").collect()
+    session.conf.set(PROVIDER, ROCKSDB)
+    writer = found.matches.writeStream.format("parquet").option("path", str(place / "own"))
+    own = writer.option("checkpointLocation", str(place / "checkpoint-own")).trigger(availableNow=True).start()
+    own.awaitTermination()
+    return {
+        "matches": named(session.read.parquet(str(place / "matches")).collect(), "start_time", "end_time"),
+        "timeouts": named(timeouts, "at"),
+        "rejected": [row["reason"] for row in session.read.json(unusable).collect()],
+        "own": named(session.read.parquet(str(place / "own")).collect(), "start_time", "end_time"),
+        "waiting": waiting,
+        "counted": {name: sum(getattr(one, name) for one in counted) for name in ("events", "rejected")},
+        "kind": type(session).__module__,
+    }
+
+
 def on_executors(package: str | None) -> dict[str, Any]:
     from pyspark.errors import PythonException
     from pyspark.sql import SparkSession
@@ -125,5 +184,11 @@ def on_executors(package: str | None) -> dict[str, Any]:
 
 if __name__ == "__main__":
     kind, *arguments = sys.argv[1:]
-    answer = over_connect() if kind == "connect" else on_executors(arguments[0] if arguments else None)
+    match kind:
+        case "connect":
+            answer = over_connect()
+        case "connect-stream":
+            answer = stream_over_connect(Path(arguments[0]))
+        case _:
+            answer = on_executors(arguments[0] if arguments else None)
     print(json.dumps(answer))

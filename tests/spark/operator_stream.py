@@ -23,7 +23,7 @@ from cepheid.engine.vectorized import evaluate_or_fall_back
 from cepheid.spark import streaming_store
 from cepheid.spark.streaming_bucket import KEYS, REASON, TIME, StreamWork
 from cepheid.spark.streaming_operator import KIND, StreamOperator
-from cepheid.spark.workers import BUCKET, PAYLOAD, mask_name, pack, value_name
+from cepheid.spark.workers import BUCKET, PAYLOAD, Pack, mask_name, value_name
 from cepheid.syntax.tree import PatternTree
 
 Rows = list[dict[str, Any]]
@@ -73,7 +73,7 @@ class OperatorStream:
         if watermark > self.watermark_ms:
             self.watermark_ms = watermark
             self._take(self.tester.setWatermark(watermark))
-        for batch in pack(self._prepared(rows).combine_chunks().to_batches()):
+        for batch in Pack()(self._prepared(rows).combine_chunks().to_batches()):
             for bucket, cell in zip(batch.column(BUCKET).to_pylist(), batch.column(PAYLOAD).to_pylist(), strict=True):
                 self._feed(bucket, cell)
 

@@ -19,13 +19,13 @@ from cepheid.engine.matcher import warm_up
 
 pyspark = pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'cepheid[spark]'")
 PROJECT = Path(__file__).parents[2]
+SOURCES = str(Path(cepheid.__file__).parents[1])
 
 
 def run(*arguments: str, **environment: str) -> dict[str, Any]:
-    """What `another_process` prints; its PYTHONPATH, which executors would share, does not name the package."""
+    """What `another_process` prints; its PYTHONPATH, which executors would share, names the package only if given."""
     inherited = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYSPARK_PYTHON")}
-    sources = str(Path(cepheid.__file__).parents[1])
-    script = f"import sys, runpy; sys.path.insert(0, {sources!r}); sys.argv = sys.argv[1:]"
+    script = f"import sys, runpy; sys.path.insert(0, {SOURCES!r}); sys.argv = sys.argv[1:]"
     script += "; runpy.run_path(sys.argv[0], run_name='__main__')"
     done = subprocess.run(
         [sys.executable, "-c", script, another_process.__file__, *arguments],
@@ -58,7 +58,7 @@ def worker_environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, st
 def test_spark_connect() -> None:
     pytest.importorskip("grpc", reason="Spark Connect is not installed: pip install 'cepheid[connect]'")
     warm_up()  # its workers find the compiled kernel
-    answer = run("connect")
+    answer = run("connect", PYTHONPATH=SOURCES)
     expected = another_process.expected()
     assert all(expected.values())
     assert {name: answer[name] for name in expected} == expected
@@ -66,6 +66,22 @@ def test_spark_connect() -> None:
     assert answer["column"] == sum(row["name"] == "a" for row in another_process.made_up_rows())
     assert "by the input's size" in answer["explained"]
     assert answer["bytes"] == 80
+
+
+def test_streams_over_spark_connect(tmp_path: Path) -> None:
+    """Sinks run where the server is; a function among them travels there."""
+    pytest.importorskip("grpc", reason="Spark Connect is not installed: pip install 'cepheid[connect]'")
+    warm_up()
+    answer = run("connect-stream", str(tmp_path), PYTHONPATH=SOURCES)
+    expected = another_process.expected()
+    assert (answer["matches"], answer["timeouts"]) == (expected["matches"], expected["timeouts"])
+    assert answer["own"] == expected["matches"]
+    assert answer["rejected"] == ["no time"]
+    assert answer["waiting"] > 0
+    rows = another_process.made_up_rows()
+    wanted = sum(row["name"] in "ab" and row["ts"] < another_process.MIDDLE for row in rows)
+    assert answer["counted"] == {"events": wanted + 1, "rejected": 1}
+    assert answer["kind"] == "pyspark.sql.connect.session"
 
 
 @pytest.mark.slow

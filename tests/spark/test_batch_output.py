@@ -169,16 +169,18 @@ def test_as_a_step_of_a_chain(payments: DataFrame) -> None:
     assert chained.count() == LOOP.match(payments.where("id < 300"), **KEYS).matches.count() > 0
 
 
-def test_more_than_64_elements(spark: SparkSession) -> None:
-    numbers = list(range(80))
+@pytest.mark.parametrize("elements", [62, 80])
+def test_so_many_elements_that_masks_fill_words(spark: SparkSession, elements: int) -> None:
+    numbers = list(range(elements))
     stream = spark.createDataFrame(
-        [(k, n, n) for k in "pq" for n in numbers if (k, n) != ("q", 77)], "k string, t int, n int"
+        [(k, n, n) for k in "pq" for n in numbers if (k, n) != ("q", elements - 3)], "k string, t int, n int"
     )
     pattern = Pattern.begin("e0").where("n = 0")
     for number in numbers[1:]:
         pattern = pattern.followed_by(f"e{number}").where(f"n = {number}")
-    [match] = pattern.match(stream, partition_by="k", order_by="t", columns="n").matches.collect()
-    assert match["k"] == "p" and match["e79"]["n"] == 79
+    found = pattern.match(stream, partition_by="k", order_by="t", columns="n", buckets=4)
+    [match] = found.matches.collect()
+    assert match["k"] == "p" and match[f"e{elements - 1}"]["n"] == elements - 1
 
 
 def test_one_giant_key_and_empty_buckets(spark: SparkSession) -> None:

@@ -96,6 +96,8 @@ def test_a_stream(spark: SparkSession, place: Path, capsys: pytest.CaptureFixtur
     facts = capsys.readouterr().out
     assert "partition_by      tag\n" in facts and "!counter[reader = 'COUNTER']" in facts
     assert "last micro-batch  none" not in facts and "input             open" in facts
+    assert "which the watermark has not passed\nlive runs" in facts and ", the oldest 10:" in facts
+    assert "│ shelf     │ exit      │" in facts
     assert main(["run", "job.toml", *stream, "--set", "stream.flush=true"]) == 0
     assert tags(spark, place / "out") == SHOP.stolen
     assert main(["state", f"{place}/state"]) == 0

@@ -100,6 +100,7 @@ def test_outputs_restart_and_flush(spark: SparkSession, source: Source, tmp_path
         found().start(matches=files(out), checkpoint=checkpoint)
 
     reader = StateReader(found(), checkpoint)
+    assert StateReader.open(spark, checkpoint).runs().collect() == reader.runs().collect()
     [run] = reader.runs().collect()
     assert (run["key"], run["start_time"], run["waits_for"]) == ("z", NOON + timedelta(seconds=40), ["b"])
     assert reader.pending().count() == 0
@@ -109,6 +110,7 @@ def test_outputs_restart_and_flush(spark: SparkSession, source: Source, tmp_path
     start(renamed).awaitTermination()
     assert ids(spark.read.parquet(out).collect(), "a", "b") == [(1, 5)]  # 40 seconds is not behind the watermark yet
     assert sorted(row["id"] for row in StateReader(found(), checkpoint).pending().collect()) == [9, 10]
+    assert sorted(row["id"] for row in StateReader.open(spark, checkpoint).pending().collect()) == [9, 10]
     query = start(flush=True)
     assert query.exception() is None
     matches = spark.read.parquet(out).collect()
@@ -120,19 +122,23 @@ def test_outputs_restart_and_flush(spark: SparkSession, source: Source, tmp_path
 
 
 def test_a_further_stateful_operator_can_follow(spark: SparkSession, source: Source, tmp_path: Path) -> None:
-    """A windowed count of matches, by the moments at which they were decided; the stream brings its own watermark."""
+    """A windowed count of the matches of two patterns, by the moments at which they were decided; the stream brings its
+    own watermark."""
     from cepheid.spark.streaming import FoundInStream
     from cepheid.spark.streaming_sinks import PROVIDER, ROCKSDB
 
     stream = source.stream.withWatermark("ts", "5 seconds")
     found = A_B.match(stream, partition_by="key", order_by=["ts", "id"], measures={"first": "FIRST(a.id)"})
+    single = Pattern.begin("c").where("name = 'c'").within("20 seconds")
+    singles = single.match(stream, partition_by="key", order_by=["ts", "id"], measures={"first": "FIRST(c.id)"})
     assert isinstance(found, FoundInStream)
     with pytest.raises(InputError, match="cannot hold a pattern's state"):
         _ = found.matches
     before = spark.conf.get(PROVIDER)
     spark.conf.set(PROVIDER, ROCKSDB)
     try:
-        counts = found.matches.groupBy(F.window("at", "1 minute")).agg(F.count("*").alias("n"), F.max("first"))
+        both = found.matches.unionByName(singles.matches)
+        counts = both.groupBy(F.window("at", "1 minute")).agg(F.count("*").alias("n"), F.max("first"))
         source.put(("x", 1, 1, "a"), ("x", 2, 2, "b"), ("y", 3, 3, "a"), ("y", 59, 4, "c"), ("y", 20, 5, "b"))
         source.put(("x", 70, 6, "a"), ("x", 75, 7, "b"))
         source.put(("x", 200, 8, "a"))
@@ -147,7 +153,10 @@ def test_a_further_stateful_operator_can_follow(spark: SparkSession, source: Sou
     finally:
         spark.conf.set(PROVIDER, before)
     rows = {row["window"]["start"]: row["n"] for row in spark.table("counts").collect()}
-    assert rows == {NOON: 2, NOON + timedelta(minutes=1): 1}
+    assert rows == {NOON: 3, NOON + timedelta(minutes=1): 1}
+    counted = [progress.observedMetrics for progress in query.recentProgress]
+    assert {name.rsplit(".", 1)[0] for names in counted for name in names} == {"cepheid.matches"}
+    assert sum(row["matches"] for rows in counted for row in rows.values()) == 4
 
 
 def test_what_is_refused(spark: SparkSession, source: Source, tmp_path: Path) -> None:

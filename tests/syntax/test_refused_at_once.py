@@ -65,6 +65,13 @@ AT_ONCE: dict[str, Rejection] = {
     "an empty condition": (lambda: A.where(""), "element 'a'", "empty text", "price > 10"),
     "a blank condition": (lambda: A.not_next("b").where(" \n"), "not 'b'", "empty text", "price > 10"),
     "a number as condition": (lambda: A.where(3), "element 'a'", "3 (int) is not a condition", "callable"),
+    "a callable of one argument": (
+        lambda: A.where(len),
+        "element 'a'",
+        "len(obj, /) does not take two",
+        "lambda event",
+    ),
+    "a text as pattern": (lambda: Pattern("a"), "the pattern", "'a' is no pattern", ".begin('name')"),  # type: ignore
     "None as condition": (lambda: A.where(None), "element 'a'", "None (NoneType)", "leave the condition out"),
     "until on a single": (lambda: A.until("x"), "element 'a'", "taken once", "one_or_more()"),
     "until on a bounded loop": (lambda: A.times(2, 3).until("x"), "element 'a'", "ends after 3", "times_or_more(n)"),

@@ -34,7 +34,7 @@ def _demo(arguments: argparse.Namespace) -> int:
     console = Console()
     shop = open_shop(arguments.tags, arguments.seed)
     console.print(f"{shop.readings.num_rows:,} readings of {arguments.tags:,} tags. Looking for:", highlight=False)
-    console.print(f"  {SHOPLIFTING}", highlight=False, markup=False)
+    console.print(f"  {SHOPLIFTING}", highlight=False, markup=False, soft_wrap=True)
     if arguments.in_memory:
         with console.status("in memory"):
             found = match_in_memory(shop, arguments.output)
@@ -51,6 +51,7 @@ def _demo(arguments: argparse.Namespace) -> int:
         f"{found.seconds:.1f} s; "
         + ("exactly those that were stolen." if right else f"but {len(shop.stolen):,} were stolen: this is a defect."),
         highlight=False,
+        soft_wrap=True,
     )
     if found.written_to is not None:
         console.print(f"The matches are in {found.written_to} (Parquet).", highlight=False)

@@ -10,9 +10,11 @@ import argparse
 import sys
 import traceback
 from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
 
 from cepheid import __version__
-from cepheid.cli import demonstration, running, showing
+from cepheid.cli import demonstration, running, showing, state
 from cepheid.cli.failures import told
 from cepheid.errors import CepheidError
 
@@ -35,8 +37,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = parser.parse_args(arguments)
     try:
         return int(chosen.run(chosen))
-    except KeyboardInterrupt:
-        print("cepheid: interrupted", file=sys.stderr)
+    except KeyboardInterrupt as interrupt:
+        print(f"cepheid: interrupted; {interrupt}" if str(interrupt) else "cepheid: interrupted", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:  # the reader of our output has gone, as `head` does
         sys.stderr.close()
@@ -49,6 +51,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return WRONG if isinstance(error, CepheidError | FileNotFoundError) else FAILED
 
 
+class _Script(argparse.Action):
+    """Where the command line lies as a file: `spark-submit` takes one whose name ends with .py."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *rest: object) -> NoReturn:
+        print(Path(__file__).with_name("__main__.py"))
+        parser.exit()
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="cepheid",
@@ -57,9 +67,11 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"cepheid {__version__}")
+    parser.add_argument("--script", action=_Script, nargs=0, help="print the file that spark-submit takes, and end")
     parser.set_defaults(debug=False)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     running.add_to(commands)
+    state.add_to(commands)
     showing.add_to(commands)
     demonstration.add_to(commands)
     for command in commands.choices.values():

@@ -1,6 +1,6 @@
-"""`cepheid run JOB.toml`: read rows, match a pattern, write what is found; `cepheid state`: what a stream has kept.
+"""`cepheid run JOB.toml`: read rows, match a pattern, write what is found.
 
-In: a job, or a checkpoint. Out: files or tables, a progress bar while it runs, counts at the end; or facts as text.
+In: a job. Out: files or tables, a progress bar while it runs, counts at the end.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ a job:
 examples:
   cepheid run job.toml
   cepheid run job.toml --set sinks.matches.path=out/today --set match.buckets=16
-  spark-submit --master yarn "$(which cepheid)" run job.toml
+  spark-submit --master yarn "$(cepheid --script)" run job.toml
 """
 
 
@@ -74,18 +74,12 @@ def add_to(commands: Any) -> None:
     )
     run.add_argument("--explain", action="store_true", help="say how the job would run, and do not run it")
     run.set_defaults(run=_run)
-    state = commands.add_parser(
-        "state",
-        help="say whose state a stream's checkpoint holds, and how far the stream has come",
-        epilog="example: cepheid state state/shoplifting",
-    )
-    state.add_argument("checkpoint", metavar="CHECKPOINT", help="the directory, on any file system that Spark reads")
-    state.set_defaults(run=_state)
 
 
 def _run(arguments: argparse.Namespace) -> int:
     from cepheid.spark.batch import Found
-    from cepheid.spark.jobs import counted, job_session, read_rows
+    from cepheid.spark.embedded import job_session
+    from cepheid.spark.jobs import counted, read_rows
     from cepheid.spark.streaming import FoundInStream
 
     job = read_job(arguments.job, arguments.changes)
@@ -120,30 +114,21 @@ def _run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _state(arguments: argparse.Namespace) -> int:
-    from cepheid.spark.checkpoints import checkpoint_facts
-    from cepheid.spark.jobs import job_session
-
-    with job_session("cepheid state", {}) as session:
-        facts = checkpoint_facts(session, arguments.checkpoint)
-    width = max(len(what) for what, _ in facts)
-    for what, how in facts:
-        print(f"{what:<{width}}  {how}")
-    return 0
-
-
 def _write(console: Console, name: str, sink: Sink, events: Counted, found: Found) -> None:
     """Write one output with a progress bar, then say how much went in and came out."""
     from cepheid.spark.jobs import counted, write_rows
 
     result = counted(found.matches if name == "matches" else found.timeouts, name)
     begun = time.perf_counter()
-    with task_bar(console, events.rows.sparkSession, name):
-        write_rows(result.rows, sink.format, sink.path, sink.table, sink.mode, sink.options, sink.partition_by)
+    where = sink.path or sink.table or sink.format
+    try:
+        with task_bar(console, events.rows.sparkSession, name):
+            write_rows(result.rows, sink.format, sink.path, sink.table, sink.mode, sink.options, sink.partition_by)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"{name} in {where} are not complete; run the job again") from None
     if sink.format == "console":  # only the first rows were computed, so there is nothing to count
         return
     seconds = time.perf_counter() - begun
-    where = sink.path or sink.table or sink.format
     rate = f"{events.count() / seconds:,.0f} events/s"
     console.print(
         f"{name}: {result.count():,} of {events.count():,} events in {seconds:.1f} s ({rate}) → {where}", soft_wrap=True

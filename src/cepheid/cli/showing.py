@@ -43,10 +43,10 @@ def add_to(commands: Any) -> None:
     diagram.set_defaults(run=_diagram)
     check = commands.add_parser(
         "check",
-        help="check a pattern against the columns of a Parquet file, without running it",
+        help="check a pattern against the columns of data, without running it",
         epilog="example: cepheid check readings.parquet pattern.json --partition-by tag --order-by ts",
     )
-    check.add_argument("data", metavar="DATA", help="a Parquet file, or a directory of them")
+    check.add_argument("data", metavar="DATA", help="a Parquet, .csv or .json file, or a directory of Parquet")
     check.add_argument("pattern", metavar="PATTERN", help=HELP)
     check.add_argument("--partition-by", metavar="COLUMN", nargs="+", default=[], help="the key of the events")
     check.add_argument("--order-by", metavar="COLUMN", nargs="+", default=[], help="the time, then what breaks ties")
@@ -105,13 +105,22 @@ def _check(arguments: argparse.Namespace) -> int:
 
 
 def _schema(place: str) -> pa.Schema:
-    """The columns of a Parquet file or directory; only its footers are read."""
+    """The columns of a file or directory: Parquet, of which only footers are read, or CSV and JSON lines by their
+    ending, of which the first rows are."""
     import pyarrow as pa
     import pyarrow.dataset as ds
 
     if not Path(place).exists():
-        raise InputError(f"DATA is {place!r}, which does not exist.\n  Give a Parquet file or a directory of them.")
+        raise InputError(
+            f"DATA is {place!r}, which does not exist.\n"
+            "  Give a Parquet, .csv or .json file, or a directory of Parquet."
+        )
+    format = {".csv": "csv", ".json": "json", ".jsonl": "json"}.get(Path(place).suffix.lower(), "parquet")
     try:
-        return ds.dataset(place, format="parquet", partitioning="hive").schema
+        return ds.dataset(place, format=format, partitioning="hive").schema
     except pa.ArrowException as error:
-        raise InputError(f"DATA is {place!r}, which is not Parquet: {error}") from error
+        problem = str(error).splitlines()[0]
+        raise InputError(
+            f"DATA is {place!r}, which cannot be read as {format}: {problem}\n"
+            "  The ending says the format: .csv, .json or .jsonl; anything else is Parquet."
+        ) from error

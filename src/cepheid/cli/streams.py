@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rich import box
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
@@ -22,39 +23,50 @@ if TYPE_CHECKING:
 
 _SHOWN = 10
 _PAUSE = 1
+_UNITS = {"d": 86_400, "h": 3_600, "min": 60}
 
 
 def run_stream(console: Console, job: Job, found: FoundInStream) -> int:
     """Run a stream until it ends or is interrupted; its checkpoint goes on from there."""
-    from cepheid.spark.jobs import figures
+    from cepheid.spark.jobs import running, stop
 
     if job.stream is None:
         raise InputError("the source is a stream, but [source] does not say so.\n  Write stream = true there.")
     sinks = {name: _sink(sink) for name, sink in job.sinks.items()}
-    running = job.stream
-    if running.flush:
-        with console.status("working through the input, then ending it"):
-            query = _started(found, running, sinks)
-        console.print(f"the input is over; all that waited is decided ({query.id})")
-        return 0
-    query = _started(found, running, sinks)
-    seen: dict[int, Figures] = {}
+    session = found.plan.session
+    others = running(session)
     try:
-        with Live(console=console, refresh_per_second=4, transient=False) as live:
-            is_over = False
-            while not is_over:
-                is_over = bool(query.awaitTermination(_PAUSE))
-                fresh = [one for one in figures(query) if one.batch not in seen]
-                seen |= {one.batch: one for one in fresh}
-                if console.is_terminal:
-                    live.update(_table(seen))
-                else:
-                    for one in fresh:
-                        console.print(_line(one), soft_wrap=True)
+        if job.stream.flush:
+            with console.status("working through the input, then ending it"):
+                query = _started(found, job.stream, sinks)
+            console.print(f"the input is over; all that waited is decided ({query.id})")
+        else:
+            _show(console, _started(found, job.stream, sinks))
     except KeyboardInterrupt:
-        query.stop()
-        console.print("stopped; the same job goes on from its checkpoint")
+        with console.status("stopping at the end of the micro-batch"):
+            stop(session, others)
+        raise KeyboardInterrupt(
+            f"the checkpoint {job.stream.checkpoint} is good; run the same job again to go on"
+        ) from None
     return 0
+
+
+def _show(console: Console, query: StreamingQuery) -> None:
+    """A table or lines, until the query ends."""
+    from cepheid.spark.jobs import figures
+
+    seen: dict[int, Figures] = {}
+    with Live(console=console, refresh_per_second=4, transient=False) as live:
+        is_over = False
+        while not is_over:
+            is_over = bool(query.awaitTermination(_PAUSE))
+            fresh = [one for one in figures(query) if one.batch not in seen]
+            seen |= {one.batch: one for one in fresh}
+            if console.is_terminal:
+                live.update(_table(seen))
+            else:
+                for one in fresh:
+                    console.print(_line(one), soft_wrap=True)
 
 
 def _started(found: FoundInStream, running: Streaming, sinks: dict[str, StreamSink]) -> StreamingQuery:
@@ -80,7 +92,7 @@ def _sink(sink: Sink) -> StreamSink:
 def _table(seen: dict[int, Figures]) -> Table:
     """The latest micro-batches, and all of them together."""
     names = ("batch", "events", "events/s", "late", "rejected", "matches", "timeouts", "live runs", "waiting", "lag")
-    table = Table(*names, show_footer=True)
+    table = Table(*names, show_footer=True, box=box.SIMPLE_HEAVY, padding=0, show_edge=False)  # for 80 columns
     for column in table.columns:
         column.justify = "right"
     for one in list(seen.values())[-_SHOWN:]:
@@ -108,4 +120,10 @@ def _line(one: Figures) -> str:
 
 
 def _lag(one: Figures) -> str:
-    return "" if one.lag is None else f"{one.lag:,.0f} s"
+    """How far the watermark is behind, in the unit that leaves a short number."""
+    if one.lag is None:
+        return ""
+    for unit, seconds in _UNITS.items():
+        if one.lag >= seconds:
+            return f"{one.lag / seconds:,.1f} {unit}"
+    return f"{one.lag:.0f} s"

@@ -231,13 +231,16 @@ def extreme(candidates: tuple[Evaluate, ...], sign: int) -> Evaluate:
 
 def python_call(function: Callable[..., bool | None]) -> Evaluate:
     """A user's callable: what it raises and what it returns are checked."""
-    name = getattr(function, "__qualname__", repr(function))
+    name = getattr(function, "__name__", repr(function))
 
     def evaluate(event: Event, taken: Taken) -> bool | None:
         try:
             result = function(event, taken.events())
         except Exception as error:
-            raise EvaluationError(f"the callable {name} raised {type(error).__name__}: {error}") from error
+            hint = ""
+            if isinstance(error, AttributeError) and error.obj is event:
+                hint = f"\n  An event is a dict: write event[{error.name!r}]."
+            raise EvaluationError(f"the callable {name} raised {type(error).__name__}: {error}{hint}") from error
         if result is None or isinstance(result, bool):
             return result
         raise EvaluationError(f"the callable {name} returned {result!r}, which is neither a bool nor None")

@@ -92,7 +92,8 @@ def compile_expression(expression: Expression) -> Evaluate:
             raise condition_error(
                 expression.span,
                 f"{function_name} is computed by Spark only",
-                "run the pattern on a DataFrame with `match`, compute it as a column, or use a Python callable",
+                "is it spelt as Spark spells it? Then run the pattern on a DataFrame with `match`, compute it as a "
+                "column, or use a Python callable",
             )
         case SparkColumn():
             problem = "a Spark Column is computed by Spark only"

@@ -19,6 +19,7 @@ from cepheid.conditions.reader import Reader
 from cepheid.errors import ConditionError
 
 _Read = TypeVar("_Read")
+_NOT_SQL = {"&&": "AND", "||": "OR (|| joins texts)", "!": "NOT"}
 
 
 @lru_cache(maxsize=4096)
@@ -150,4 +151,6 @@ def _syntax_error(text: str, tokens: list[Token], error: ParseError) -> Conditio
     if at.text.upper() == "AS":
         return condition_error(span, "a condition has no alias", "leave `AS …` out")
     problem = f"`{at.text}` is not expected here"
+    if at.text in _NOT_SQL:
+        return condition_error(span, problem, f"SQL writes {_NOT_SQL[at.text]}")
     return condition_error(span, problem, "check for a missing AND, operator, comma or parenthesis before it")

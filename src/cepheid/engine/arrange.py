@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cepheid.conditions.carets import did_you_mean
 from cepheid.engine.sorting import grouped_by_time
 from cepheid.errors import InputError
 from cepheid.syntax.tree import SpanUnit
@@ -38,6 +39,8 @@ class Arranged:
         unit: SpanUnit | None,
         order: Integers | None = None,
         ordinals: Integers | None = None,
+        begins: npt.NDArray[np.bool_] | None = None,
+        encoded: frozenset[str] = frozenset(),
     ) -> None:
         self._source = source
         self.partition_by = partition_by
@@ -52,6 +55,10 @@ class Arranged:
         self._order = order
         """Which row of the source each row is; None where they are sorted as they are."""
         self._ordinals = ordinals
+        self._begins = begins
+        """Which rows differ from the one before by partition or time, where that is known."""
+        self._encoded = encoded
+        """Columns that are dictionaries here only, not in a result."""
 
     @cached_property
     def table(self) -> pa.Table:
@@ -72,7 +79,11 @@ class Arranged:
     def taken(self, names: Iterable[str], rows: Integers) -> pa.Table:
         """Some columns of some rows."""
         places = rows if self._order is None else self._order[rows]
-        return self._source.select(list(names)).take(pa.array(places))
+        taken = self._source.select(list(names)).take(pa.array(places))
+        for place, name in enumerate(taken.column_names):
+            if name in self._encoded:
+                taken = taken.set_column(place, name, taken[name].cast(taken[name].type.value_type))
+        return taken
 
     @property
     def bounds(self) -> Integers:
@@ -90,9 +101,10 @@ class Arranged:
         places = np.arange(len(self.time))
         if not self.order_by:
             return places
-        begins = np.ones(len(places), bool)
-        begins[1:] = _differ(self.partition) | _differ(self.time)
-        if len(self.order_by) > 1 and not begins.all():
+        begins = _begins(self.partition, self.time) if self._begins is None else self._begins.copy()
+        if begins.all():
+            return np.zeros(len(places), np.int64)
+        if len(self.order_by) > 1:
             tied = np.flatnonzero(~begins)
             before, after = (self.taken(self.order_by[1:], rows) for rows in (tied - 1, tied))
             for name in self.order_by[1:]:
@@ -109,12 +121,17 @@ class Arranged:
 
 
 def arrange(
-    table: pa.Table, partition_by: tuple[str, ...], order_by: tuple[str, ...], by_all_columns: bool = False
+    table: pa.Table,
+    partition_by: tuple[str, ...],
+    order_by: tuple[str, ...],
+    by_all_columns: bool = False,
+    encoded: frozenset[str] = frozenset(),
 ) -> Arranged:
     """Sort a table for matching.
 
     Rows that the order columns do not tell apart keep the order they came in, or, if that order is by chance, go by
-    all other columns that can be sorted by (rule 12).
+    all other columns that can be sorted by (rule 12). `encoded`: partition columns that came as dictionaries without
+    doubles, and are plain in what is read of the result.
     """
     partition_by = tuple(column_named(table.column_names, name, "partition_by") for name in partition_by)
     order_by = tuple(column_named(table.column_names, name, "order_by") for name in order_by)
@@ -130,11 +147,13 @@ def arrange(
         ]
     if not partition_by and not breakers and not np.any(time[1:] < time[:-1]):  # sorted already
         return Arranged(table, (), order_by, np.zeros(len(time), np.int64), time, unit)
-    codes, count = _partition_codes(table, partition_by)
+    codes, count = _partition_codes(table, partition_by, encoded)
     order, bounds = grouped_by_time(codes, count, time)
     partition = np.repeat(np.arange(count), np.diff(bounds))
-    order = _ties_broken(table, order, partition, time[order], breakers, order_by)
-    return Arranged(table, partition_by, order_by, partition, time[order], unit, order)
+    time = time[order]
+    begins = _begins(partition, time)
+    order = _ties_broken(table, order, begins, breakers, order_by)
+    return Arranged(table, partition_by, order_by, partition, time, unit, order, begins=begins, encoded=encoded)
 
 
 def column_named(columns: Sequence[str], name: str, argument: str) -> str:
@@ -145,31 +164,31 @@ def column_named(columns: Sequence[str], name: str, argument: str) -> str:
     if len(found) == 1:
         return found[0]
     problem = f"names {len(found)} columns that differ only by case" if found else "names no column"
-    raise InputError(f"{argument}={name!r} {problem}.\n  The columns are: {', '.join(columns)}.")
+    near = None if found else did_you_mean(name, columns)
+    hint = f"{near[:1].upper()}{near[1:]} " if near else ""
+    raise InputError(f"{argument}={name!r} {problem}.\n  {hint}The columns are: {', '.join(columns)}.")
 
 
-def _differ(numbers: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    result: npt.NDArray[np.bool_] = numbers[1:] != numbers[:-1]
-    return result
+def _begins(partition: Integers, time: Integers) -> npt.NDArray[np.bool_]:
+    """Which rows differ from the one before."""
+    begins = np.ones(len(time), bool)
+    begins[1:] = (partition[1:] != partition[:-1]) | (time[1:] != time[:-1])
+    return begins
 
 
 def _ties_broken(
     table: pa.Table,
     order: Integers,
-    partition: Integers,
-    time: Integers,
+    begins: npt.NDArray[np.bool_],
     breakers: list[str],
     order_by: tuple[str, ...],
 ) -> Integers:
     """Sort those rows further that have their partition and time in common with a neighbour."""
-    if not breakers or len(order) < 2:
+    if not breakers or begins.all():
         return order
-    begins = np.concatenate(([True], _differ(partition) | _differ(time)))
     tied = ~begins
     tied[:-1] |= ~begins[1:]
     places = np.flatnonzero(tied)
-    if not len(places):
-        return order
     rows = order[places]
     keys: dict[str, Any] = {"group": pa.array(np.cumsum(begins)[places])}
     values = table.select(breakers).take(pa.array(rows))
@@ -197,11 +216,13 @@ def _refuse_nulls(table: pa.Table, name: str) -> None:
         )
 
 
-def _partition_codes(table: pa.Table, partition_by: tuple[str, ...]) -> tuple[Integers, int]:
+def _partition_codes(table: pa.Table, partition_by: tuple[str, ...], encoded: frozenset[str]) -> tuple[Integers, int]:
     """A number per row from 0 on, equal for equal keys, and how many there are; NULL is a key like any other."""
     codes, count = np.zeros(table.num_rows, np.int64), min(1, table.num_rows)
     for name in partition_by:
         column = table[name].combine_chunks()
+        if pa.types.is_dictionary(column.type) and name not in encoded:  # it may hold a value twice
+            column = column.cast(column.type.value_type)
         if pa.types.is_floating(column.type):  # 0.0 and -0.0 are one key
             column = pc.add(column, pa.scalar(0.0, column.type))
         own, size = _encoded(column, name)
@@ -213,6 +234,10 @@ def _partition_codes(table: pa.Table, partition_by: tuple[str, ...]) -> tuple[In
 
 
 def _encoded(column: pa.Array, name: str) -> tuple[Integers, int]:
+    if pa.types.is_dictionary(column.type):
+        size = len(column.dictionary)
+        own: Integers = pc.fill_null(column.indices.cast(pa.int64()), size).to_numpy(zero_copy_only=False)
+        return own, size + bool(column.null_count)
     try:
         encoded = pc.dictionary_encode(column, null_encoding="encode")
     except pa.ArrowException as error:
@@ -232,9 +257,14 @@ def time_unit(kind: pa.DataType, name: str) -> SpanUnit:
         return SpanUnit.MICROSECOND
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         return SpanUnit.ORDER
+    remedy = "Order by a timestamp, a date or a number first; further columns break ties."
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):  # as times are in CSV files
+        remedy += (
+            f"\n  Texts are made times by parse_dates=[{name!r}] of pandas.read_csv, datetime.fromisoformat of Python, "
+            f"inferSchema or to_timestamp({name}) of Spark."
+        )
     raise InputError(
-        f"order_by={name!r} has type {kind}; the first order column is the time of the events.\n"
-        "  Order by a timestamp, a date or a number first; further columns break ties."
+        f"order_by={name!r} has type {kind}; the first order column is the time of the events.\n  {remedy}"
     )
 
 

@@ -23,7 +23,7 @@ from cepheid.engine.arrange import Arranged
 from cepheid.engine.programs import NotCompiled
 from cepheid.engine.tables import Tables
 from cepheid.engine.vectorized import evaluate_or_fall_back
-from cepheid.errors import EvaluationError
+from cepheid.errors import ConditionError, EvaluationError
 
 FEW_ROWS = 32
 """Up to here a test is quicker row by row than by Arrow."""
@@ -96,6 +96,8 @@ def _tested(predicate: Predicate, table: pa.Table) -> pa.Array:
     """Where the own-event part of a predicate holds. If that fails, the row at fault is found one by one."""
     try:
         return evaluate_or_fall_back(predicate.own_event, table)
+    except ConditionError as error:  # what only Spark computes
+        raise ConditionError(predicate.place, error.problem, error.remedy) from None
     except EvaluationError:
         test = compile_predicate(Predicate(predicate.own_event, predicate.place))
         for row in table.to_pylist():

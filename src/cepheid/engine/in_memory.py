@@ -7,6 +7,7 @@ tests and notebooks.
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -100,7 +101,12 @@ def to_table(rows: object) -> pa.Table:
         return pa.Table.from_batches([rows])
     if type(rows).__module__.split(".")[0] == "pandas" and hasattr(rows, "columns"):
         return pa.Table.from_pandas(rows, preserve_index=False)
-    if isinstance(rows, Mapping | str | bytes) or not isinstance(rows, Iterable):
+    if isinstance(rows, str | os.PathLike):
+        raise InputError(
+            f"rows are {rows!r}, which is no rows.\n"
+            "  Read the file first, for instance with pyarrow.csv.read_csv or pandas.read_parquet."
+        )
+    if isinstance(rows, Mapping | bytes) or not isinstance(rows, Iterable):
         raise InputError(
             f"rows are a {type(rows).__name__}.\n"
             "  Give a list of dicts, a pandas DataFrame or an Arrow table; Spark DataFrames go to match()."

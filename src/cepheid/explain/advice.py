@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cepheid.automaton.model import Automaton
+from cepheid.conditions.expression import Cast, Literal
+from cepheid.conditions.expression import walk as nodes
+from cepheid.conditions.types import Kind
 from cepheid.explain.strategy import Memory, Strategy, unbounded_loops
 from cepheid.syntax.tree import Contiguity, Element, Link, PatternTree, SkipKind, variables, walk
 
@@ -29,6 +32,7 @@ def advice(tree: PatternTree, automaton: Automaton, chosen: Strategy, not_compil
         )
     yield from _combinations(tree)
     yield from _any_start(tree)
+    yield from _texts_as_numbers(automaton)
 
 
 def _unbounded(tree: PatternTree, chosen: Strategy) -> str:
@@ -77,3 +81,18 @@ def _any_start(tree: PatternTree) -> Iterator[str]:
     first = next(variables(tree.body), None)
     if first is not None and first[2].condition is None:
         yield f"The first element {first[2].name!r} has no condition: every event starts a partial match."
+
+
+def _texts_as_numbers(automaton: Automaton) -> Iterator[str]:
+    """Columns of texts that are compared or computed with as something else, as happens with CSV files."""
+    told = set()
+    for predicate in automaton.predicates:
+        for node in nodes(predicate.expression):
+            if not isinstance(node, Cast) or not node.implicit or isinstance(node.operand, Literal):
+                continue
+            if node.operand.type.kind is Kind.STRING and (str(node.operand), node.type) not in told:
+                told.add((str(node.operand), node.type))
+                yield (
+                    f"{predicate.place.capitalize()}: `{node.operand}` is a text and is taken as a {node.type}: a "
+                    f"text that is none ends the job with an error. Is the column read with the right type?"
+                )

@@ -55,6 +55,9 @@ class FoundRows(Found):
             "this process, on rows in memory",
             columns=tuple(search.rows.column_names),
             rows=f"{search.rows.num_rows:,}",
-            further=(("order", ", ".join(search.order_by) or "as the rows came"),),
+            further=(
+                ("key", ", ".join(search.partition_by) or "none: all rows are one sequence"),
+                ("order", ", ".join(search.order_by) or "as the rows came"),
+            ),
         )
         return explain(search.tree, Schema.from_arrow(search.rows.schema), execution)

@@ -31,12 +31,12 @@ from cepheid.explain import Execution, Explanation, Timeline, explain, rows_that
 from cepheid.spark.buckets import bucket_count, estimated_bytes, parallelism, spread_ids
 from cepheid.spark.frames import arrow_schema, order_columns, partition_columns, refuse_names_by_case, unit_of
 from cepheid.spark.masks import computed, wanted
-from cepheid.spark.output import Asked, Output
+from cepheid.spark.output import Asked, Output, result_columns
 from cepheid.spark.session import has_local_workers, use_this_python
 from cepheid.spark.shipping import shipped
 from cepheid.spark.sorted_rows import MatchSorted
 from cepheid.spark.timelines import timeline_of
-from cepheid.spark.workers import BUCKET, PAYLOAD, MatchPacked, pack
+from cepheid.spark.workers import BUCKET, PAYLOAD, MatchPacked, Pack, mask_name
 from cepheid.syntax.tree import PatternTree
 
 __all__ = ["Asked", "BatchPlan", "DataFrame", "Found", "Movement"]
@@ -165,10 +165,12 @@ class BatchPlan:
         schema = self.output.worker_schema(timeouts)
         if self.movement.shuffle == "packed":
             packed = MatchPacked(*work, self.movement.max_bucket_bytes, None if timeouts else self.gaps)
-            matched = self._packed(prepared).mapInArrow(shipped(packed), schema)
+            matched = self._packed(prepared, tables).mapInArrow(shipped(packed), schema)
         else:
             matched = self._sorted(prepared).mapInArrow(shipped(MatchSorted(*work)), schema)
-        return matched.select(*self.output.result_columns(timeouts)) if self.output.measures else matched
+        if not self.output.measures:
+            return matched
+        return matched.select(*result_columns(self.output.own_names(timeouts), self.output.measured()))
 
     def _prepared(self, tables: Tables) -> DataFrame:
         """What travels: needed columns, bits of the conditions, the values that the engine and the measures read."""
@@ -183,27 +185,38 @@ class BatchPlan:
             keep = wanted(predicates)
             rows = rows.where(keep if self.movement.nulls == "drop" else keep | unordered)
         own = [F.col(quoted(name)) for name in self.output.travelling]
-        read = [*computed(predicates, tables), *self.output.argument_columns(), *self.output.tie_columns()]
-        return rows.select(*own, *read, *self._bucket(unordered))
+        read = computed(predicates, tables)
+        if self.movement.shuffle == "packed":
+            page, bits = len(tables.pages) - 1, self._mask_beside_bucket(tables)
+            bucket = F.shiftleft(self._bucket(unordered), bits)
+            if bits:
+                read[page] = bucket.bitwiseOR(read[page].cast("bigint")).alias(BUCKET)
+            else:
+                read.append(bucket.alias(BUCKET))
+        return rows.select(*own, *read, *self.output.argument_columns(), *self.output.tie_columns())
 
-    def _bucket(self, unordered: Column) -> list[Column]:
+    def _mask_beside_bucket(self, tables: Tables) -> int:
+        """How many bits the last mask has, if it and the bucket fit one positive number; else 0."""
+        bits = len(tables.pages[-1])
+        return bits if bits + (self.buckets - 1).bit_length() < 64 else 0
+
+    def _bucket(self, unordered: Column) -> Column:
         """The bucket of a row's key. Rows without an order value all go to the first, where they are counted."""
-        if self.movement.shuffle != "packed":
-            return []
-        number = F.lit(0)
+        number = F.lit(0).cast("bigint")
         if self.partition_by:
-            number = F.pmod(F.xxhash64(*map(self._key, self.partition_by)), F.lit(self.buckets)).cast("int")
+            number = F.pmod(F.xxhash64(*map(self._key, self.partition_by)), F.lit(self.buckets).cast("bigint"))
         if self.movement.nulls == "error":
-            number = F.when(unordered, F.lit(0)).otherwise(number)
-        return [number.alias(BUCKET)]
+            number = F.when(unordered, F.lit(0).cast("bigint")).otherwise(number)
+        return number
 
     def _key(self, name: str) -> Column:
         """A key as it is hashed: 0.0 and -0.0 are one key."""
         column = F.col(quoted(name))
         return column + F.lit(0.0) if isinstance(self.rows.schema[name].dataType, FloatType | DoubleType) else column
 
-    def _packed(self, prepared: DataFrame) -> DataFrame:
+    def _packed(self, prepared: DataFrame, tables: Tables) -> DataFrame:
         """Cells of one bucket in one place, buckets spread evenly."""
+        pack = Pack(self.partition_by, self._mask_beside_bucket(tables), mask_name(len(tables.pages) - 1))
         packed = prepared.mapInArrow(shipped(pack), f"`{BUCKET}` int, `{PAYLOAD}` binary")
         if hasattr(packed, "repartitionById"):
             moved: DataFrame = packed.repartitionById(self.buckets, BUCKET)

@@ -1,30 +1,101 @@
-"""A Spark inside this process, for the demonstration.
+"""A Spark session for one program: that of `spark-submit`, one that was asked for, or a quiet Spark in this process.
 
-In: a name. Out: a session that is stopped at the end. Programs that have a session of their own do not need this.
+In: a name, settings. Out: a session that is stopped at the end. Called by the command line, the demonstration and the
+examples. Programs that have a session of their own do not need this.
 """
 
 from __future__ import annotations
 
+import logging
 import os
+import signal
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from threading import Thread, current_thread, main_thread
 
 from pyspark.sql import SparkSession
 
-__all__ = ["SparkSession", "embedded_spark"]
+__all__ = ["SparkSession", "after_interrupt", "embedded_spark", "job_session"]
+
+_QUIET = {"spark.ui.showConsoleProgress": "false"}
+_LOG_SETTINGS = Path(__file__).with_name("quiet-log4j2.properties")
+_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 
 
 @contextmanager
 def embedded_spark(name: str) -> Iterator[SparkSession]:
     """A local Spark on all cores, quiet, whose workers use this very Python."""
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.master("local[*]").appName(name)
-    options = {"spark.ui.enabled": "false", "spark.sql.session.timeZone": "UTC", "spark.log.level": "ERROR"}
-    for key, value in options.items():
-        builder = builder.config(key, value)
-    session = builder.getOrCreate()
-    try:
+    settings = {"spark.master": "local[*]", "spark.ui.enabled": "false", "spark.sql.session.timeZone": "UTC"}
+    with job_session(name, settings) as session:
         yield session
+
+
+@contextmanager
+def job_session(name: str, settings: Mapping[str, str]) -> Iterator[SparkSession]:
+    """A session for one job: that of `spark-submit` or of `spark.master`, or else a Spark in this process. One that
+    runs in this process already is used, and left running."""
+    running = SparkSession.getActiveSession()
+    if running is not None:  # somebody else's, who will stop it
+        for key, value in settings.items():
+            if running.conf.isModifiable(key):
+                running.conf.set(key, value)
+        yield running
+        return
+    builder = SparkSession.builder.appName(name)
+    for key, value in {**_QUIET, **_with_master(settings)}.items():
+        builder = builder.config(key, value)
+    logging.getLogger("SQLQueryContextLogger").disabled = True  # every error a second time, as JSON with its trace
+    session = builder.getOrCreate()
+    stop = session.stop
+    with _plain_interrupts():
+        try:
+            yield session
+        except KeyboardInterrupt:
+            stop = partial(after_interrupt, session.stop)
+            raise
+        finally:
+            stop()
+
+
+def after_interrupt(work: Callable[[], object], seconds: float = 30) -> None:
+    """Do something with Spark after Ctrl-C, in a thread of its own, and wait for it. The thread that was taken out of a
+    call must not make another one: it would read the answer to the first. What fails now is no news."""
+
+    def quietly() -> None:
+        with suppress(Exception):
+            work()
+
+    thread = Thread(target=quietly, daemon=True)
+    thread.start()
+    thread.join(seconds)
+
+
+@contextmanager
+def _plain_interrupts() -> Iterator[None]:
+    """Ctrl-C raises `KeyboardInterrupt` and does nothing else: the handler that PySpark installs would talk to Spark
+    while the answer to another call is on its way, and print what comes of it."""
+    if current_thread() is not main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
     finally:
-        session.stop()
+        signal.signal(signal.SIGINT, before)
+
+
+def _with_master(settings: Mapping[str, str]) -> dict[str, str]:
+    """The settings with a master, where nobody has named one."""
+    chosen = dict(settings)
+    if "PYSPARK_GATEWAY_PORT" in os.environ:  # spark-submit has started Spark and set this
+        return chosen
+    if not {"spark.master", "spark.remote"} & set(chosen) and "SPARK_REMOTE" not in os.environ:
+        chosen["spark.master"] = "local[*]"
+    if chosen.get("spark.master", "").startswith("local["):
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        if _LOG_SETTINGS.is_file():  # it is none where the package lies in a zip
+            chosen.setdefault(_JAVA_OPTIONS, f"-Dlog4j2.configurationFile={_LOG_SETTINGS.as_uri()}")
+    return chosen

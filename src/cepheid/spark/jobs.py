@@ -1,4 +1,4 @@
-"""What a job from the command line needs of Spark: a session, rows, writing with counts, and how far it is.
+"""What a job from the command line needs of Spark: rows, writing with counts, and how far it is.
 
 In: settings, places and formats as texts. Out: DataFrames, counts. The commands themselves are in `cli`.
 """
@@ -6,13 +6,12 @@ In: settings, places and formats as texts. Out: DataFrames, counts. The commands
 from __future__ import annotations
 
 import json
-import os
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from threading import Event, Thread
+from time import monotonic, sleep
 from typing import Any
 
 from pyspark.sql import DataFrame, Observation, SparkSession
@@ -20,6 +19,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from cepheid.errors import InputError
+from cepheid.spark.embedded import after_interrupt
 from cepheid.spark.session import context_of
 
 __all__ = [
@@ -28,40 +28,12 @@ __all__ = [
     "StreamingQuery",
     "counted",
     "figures",
-    "job_session",
     "read_rows",
+    "running",
+    "stop",
     "watched",
     "write_rows",
 ]
-
-_QUIET = {"spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
-
-
-@contextmanager
-def job_session(name: str, settings: Mapping[str, str]) -> Iterator[SparkSession]:
-    """A session for one job: that of `spark-submit` or of `spark.master`, or else a Spark in this process. One that
-    runs in this process already is used, and left running."""
-    running = SparkSession.getActiveSession()
-    if running is not None:  # somebody else's, who will stop it
-        for key, value in settings.items():
-            if running.conf.isModifiable(key):
-                running.conf.set(key, value)
-        yield running
-        return
-    chosen = dict(settings)
-    is_given = {"spark.master", "spark.remote"} & set(chosen) or "SPARK_REMOTE" in os.environ
-    if not is_given and "PYSPARK_GATEWAY_PORT" not in os.environ:  # spark-submit sets this
-        chosen["spark.master"] = "local[*]"
-    if chosen.get("spark.master", "").startswith("local["):
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.appName(name)
-    for key, value in {**_QUIET, **chosen}.items():
-        builder = builder.config(key, value)
-    session = builder.getOrCreate()
-    try:
-        yield session
-    finally:
-        session.stop()
 
 
 def read_rows(
@@ -129,7 +101,7 @@ def figures(query: StreamingQuery) -> list[Figures]:
 
 
 def _figures(progress: dict[str, Any]) -> Figures:
-    counts = {name: int(value or 0) for name, value in progress["observedMetrics"]["cepheid"].items()}
+    counts = _counts(progress["observedMetrics"]["cepheid"])
     watermark = progress.get("eventTime", {}).get("watermark")
     lag = None
     if watermark is not None and not watermark.startswith("1970"):  # Spark's watermark before the first event
@@ -146,6 +118,44 @@ def _figures(progress: dict[str, Any]) -> Figures:
         counts["pending"],
         lag,
     )
+
+
+def _counts(observed: dict[str, Any]) -> dict[str, int]:
+    """Counts by name. Spark Connect tells values and names apart."""
+    if "values" in observed:
+        observed = {
+            field["name"]: value for field, value in zip(observed["schema"]["fields"], observed["values"], strict=True)
+        }
+    return {name: int(value or 0) for name, value in observed.items()}
+
+
+def running(session: SparkSession) -> frozenset[str]:
+    """The ids of the queries that run."""
+    return frozenset(str(query.id) for query in session.streams.active)
+
+
+def stop(session: SparkSession, others: frozenset[str], patience: float = 10) -> None:
+    """End the queries of a job that was interrupted, all but the others: each at the end of its micro-batch, or in the
+    midst of it when that takes too long."""
+
+    def stop_all() -> None:
+        for query in session.streams.active:
+            if str(query.id) not in others:
+                _stop(query, patience)
+
+    after_interrupt(stop_all, patience + 20)
+
+
+def _stop(query: StreamingQuery, patience: float) -> None:
+    last, deadline = _batch(query), monotonic() + patience
+    while query.isActive and query.status["isTriggerActive"] and _batch(query) == last and monotonic() < deadline:
+        sleep(0.05)
+    query.stop()
+
+
+def _batch(query: StreamingQuery) -> int:
+    progress = query.lastProgress
+    return -1 if progress is None else int(progress["batchId"])
 
 
 @dataclass(frozen=True, slots=True)

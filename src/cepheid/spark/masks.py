@@ -13,9 +13,9 @@ from pyspark.sql import functions as F
 from cepheid.conditions import Predicate
 from cepheid.conditions.expression import TRUE, Expression, Operation, Operator, SparkColumn, walk
 from cepheid.engine.tables import Tables
-from cepheid.spark.workers import mask_name, value_name
+from cepheid.spark.workers import mask_name, mask_width, value_name
 
-_WIDTHS = (("tinyint", 8), ("smallint", 16), ("int", 32))
+_INTEGERS = {8: "tinyint", 16: "smallint", 32: "int", 64: "bigint"}
 
 
 def mask(predicates: Sequence[Predicate]) -> Column:
@@ -23,7 +23,7 @@ def mask(predicates: Sequence[Predicate]) -> Column:
 
     It is as narrow as the number of predicates allows: it travels with every row.
     """
-    kind = next((name for name, bits in _WIDTHS if len(predicates) < bits), "bigint")
+    kind = _INTEGERS[mask_width(len(predicates))]
     nothing = F.lit(0).cast(kind)
     result = nothing
     for index, predicate in enumerate(predicates):

@@ -5,6 +5,7 @@ In: what the caller asked for. Out: `Output`. Shared by the batch and the stream
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -110,11 +111,14 @@ class Output:
         fields += [StructField(_aggregate_name(i), kind) for i, kind in enumerate(self._types)]
         return StructType(fields)
 
-    def result_columns(self, timeouts: bool) -> list[Column]:
-        """The columns of the result, from those of the workers."""
-        own = [F.col(quoted(field.name)) for field in self._own_fields(timeouts)]
+    def own_names(self, timeouts: bool) -> tuple[str, ...]:
+        """The columns of the result beside the measures."""
+        return tuple(field.name for field in self._own_fields(timeouts))
+
+    def measured(self) -> tuple[tuple[str, str], ...]:
+        """Name and SQL text of each measure, over the columns of the workers."""
         names = {aggregate: _aggregate_name(i) for i, aggregate in enumerate(self._aggregates)}
-        return own + [F.expr(measure.sql(names.__getitem__)).alias(measure.name) for measure in self.measures]
+        return tuple((measure.name, measure.sql(names.__getitem__)) for measure in self.measures)
 
     def _own_fields(self, timeouts: bool) -> list[StructField]:
         by_name = {field.name: field for field in self._rows.schema.fields}
@@ -147,6 +151,11 @@ class Output:
         return [field.dataType for field in self._rows.select(*map(_in_spark, self._aggregates)).schema.fields]
 
 
+def result_columns(own: Iterable[str], measured: Iterable[tuple[str, str]]) -> list[Column]:
+    """The columns of a result with measures, from those of the workers."""
+    return [F.col(quoted(name)) for name in own] + [F.expr(text).alias(name) for name, text in measured]
+
+
 def _in_spark(aggregate: Aggregate) -> Column:
     argument = F.lit(1) if aggregate.argument is None else to_column(aggregate.argument)
     return _FUNCTIONS[aggregate.function](argument)
@@ -168,4 +177,4 @@ def _moment_type(time: DataType) -> DataType:
     return kind
 
 
-__all__ = ["Asked", "Measure", "Output"]
+__all__ = ["Asked", "Measure", "Output", "result_columns"]

@@ -1,30 +1,34 @@
 """What a stream's checkpoint holds: the partial matches that wait, and the events that wait for the watermark.
 
-In: what `match` returned for the stream, and the path of its checkpoint. Out: DataFrames. For users' programs; the
-query need not run. Everything is brought to the driver: this is for looking, not for large state.
+In: the path of a checkpoint, and what `match` returned for the stream where the checkpoint does not say it itself. Out:
+DataFrames. For users' programs and the command line; the query need not run. Everything is brought to the driver: this
+is for looking, not for large state.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import ArrayType, StringType, StructField, StructType
 
 from cepheid.engine import layout as l
 from cepheid.spark.frames import arrow_schema
+from cepheid.spark.saved_plan import kept_plan
+from cepheid.spark.streaming import FoundInStream
 from cepheid.spark.streaming_bucket import BucketRuns
 from cepheid.spark.streaming_flush import Checkpoint
 from cepheid.spark.streaming_store import BucketStore
 
-if TYPE_CHECKING:
-    from cepheid.spark.streaming import FoundInStream
-
 
 class StateReader:
-    """The state of a stream as it was committed last."""
+    """The state of a stream as it was committed last.
+
+    `StateReader.open(spark, checkpoint)` takes the pattern from the checkpoint; `StateReader(found, checkpoint)` takes
+    what `match` returned for the stream, and is needed where a condition is a Spark Column.
+    """
 
     def __init__(self, found: FoundInStream, checkpoint: str) -> None:
         self._plan = found.plan
@@ -33,6 +37,16 @@ class StateReader:
         saved = Checkpoint(self._session, checkpoint).identity()
         self._plan.with_buckets(tuple(saved["buckets"]))
         self._timeouts = bool(saved["timeouts"])
+
+    @classmethod
+    def open(cls, session: SparkSession, checkpoint: str) -> StateReader:
+        """The state of a checkpoint that knows its pattern."""
+        return cls(FoundInStream(kept_plan(session, checkpoint)), checkpoint)
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """The columns that the stream is partitioned by."""
+        return self._plan.partition_by
 
     def pending(self) -> DataFrame:
         """The events that the watermark has not passed yet."""

@@ -61,16 +61,18 @@ from cepheid.spark.streaming_operator import (
     REJECTED,
     TIMEOUTS,
     StreamOperator,
-    Unpack,
 )
+from cepheid.spark.streaming_outputs import OutputRows
 from cepheid.spark.streaming_sinks import PROVIDER, ROCKSDB, Sink, start
-from cepheid.spark.workers import BUCKET, PAYLOAD, pack
+from cepheid.spark.workers import BUCKET, PAYLOAD, Pack
 from cepheid.syntax.durations import to_span
 from cepheid.syntax.notation import to_text
 from cepheid.syntax.tree import PatternTree, SpanUnit
 
 DEFAULT_WATERMARK = "10 seconds"
 WATERMARKED = "__event_time"
+OBSERVED = "cepheid"
+"""The counts of a micro-batch in a query's progress."""
 ARRIVAL = ("arrival", "arrival_order")
 WATERMARK_METADATA = "spark.watermarkDelayMs"
 
@@ -164,7 +166,9 @@ class FoundInStream:
                 "which cannot hold a pattern's state.\n"
                 f'  Set spark.conf.set("{PROVIDER}", "{ROCKSDB}") first; start() does so itself.'
             )
-        return plan.unpacked(plan.operated(timeouts=kind == TIMEOUTS), kind)
+        # Several patterns may meet in one query, where each name of counts may occur once.
+        observed = f"{OBSERVED}.{kind}.{plan.name or fingerprint(plan.automaton)[:8]}"
+        return plan.rows_of(kind)(plan.operated(timeouts=kind == TIMEOUTS, observed=observed))
 
 
 class StreamPlan:
@@ -243,11 +247,11 @@ class StreamPlan:
             self.timing.source,
         )
 
-    def operated(self, timeouts: bool, control: str | None = None) -> DataFrame:
+    def operated(self, timeouts: bool, control: str | None = None, observed: str = OBSERVED) -> DataFrame:
         """The stream behind the stateful operator: cells by kind. `control`: the directory that says when the input is
-        over."""
+        over; `observed`: the name of its counts in the query's progress."""
         tables = self.tables(timeouts)
-        packed = self._prepared(tables).mapInArrow(shipped(pack), f"`{BUCKET}` int, `{PAYLOAD}` binary")
+        packed = self._prepared(tables).mapInArrow(shipped(Pack()), f"`{BUCKET}` int, `{PAYLOAD}` binary")
         if control is not None:
             ids = F.explode(F.array(*[F.lit(number) for number in self.bucket_ids]))
             ends = self.session.readStream.schema("value string").text(control)
@@ -256,7 +260,8 @@ class StreamPlan:
         operated = packed.groupBy(BUCKET).transformWithStateInPandas(
             StreamOperator(work), OUTPUT, "append", "EventTime"
         )
-        return operated.observe("cepheid", *[F.sum(counted).alias(counted) for counted in COUNTED])
+        counts = [F.coalesce(F.sum(counted), F.lit(0)).alias(counted) for counted in COUNTED]
+        return operated.observe(observed, *counts)
 
     def work(self, timeouts: bool) -> StreamWork:
         """What the workers must know."""
@@ -272,19 +277,17 @@ class StreamPlan:
             self.timing.is_arrival,
         )
 
-    def unpacked(self, operated: DataFrame, kind: str) -> DataFrame:
-        """The rows of one kind; the operator's output may be a stream or one micro-batch of it."""
+    def rows_of(self, kind: str) -> OutputRows:
+        """What takes the rows of one output out of the operator's cells."""
         schema = self._worker_schema(kind)
-        cells = operated.where(F.col(KIND) == kind).select(PAYLOAD)
-        rows = cells.mapInArrow(shipped(Unpack(arrow_schema(schema))), schema)
         if kind in (MATCHES, TIMEOUTS) and self.output.measures:
-            return rows.select(*self.output.result_columns(timeouts=True))
-        return rows
+            return OutputRows(kind, schema, self.output.own_names(timeouts=True), self.output.measured())
+        return OutputRows(kind, schema)
 
     def schema(self, kind: str) -> StructType:
         """The columns of one output."""
         nothing = self.session.createDataFrame([], f"`{KIND}` string, `{PAYLOAD}` binary")
-        return self.unpacked(nothing, kind).schema
+        return self.rows_of(kind)(nothing).schema
 
     def _worker_schema(self, kind: str) -> StructType:
         """The columns of one output as the operator gives them; `at` is its event time, so that further stateful

@@ -41,6 +41,8 @@ class Checkpoint:
 
     def prepare(self, identity: str, flush: bool) -> tuple[int, ...] | None:
         """Make ready for a start; returns the buckets that the checkpoint was written with, None if it is new."""
+        for place in (self.control, self._identity, self._over):
+            self._write(place, [], mode="ignore")  # Spark warns at length when it is to read what is not there
         if self._lines(self._over):
             raise StateError(
                 f"the input of the checkpoint {self.path!r} has been ended by flush=True.\n"
@@ -51,11 +53,9 @@ class Checkpoint:
                 f"a flush of the checkpoint {self.path!r} was begun and not finished.\n"
                 "  Finish it with start(..., flush=True), or use another checkpoint."
             )
-        if self._lines(self.control) is None:
-            self._write(self.control, [])
         saved = self._lines(self._identity)
         if not saved or not self._lines(f"{self.path.rstrip('/')}/commits"):
-            self._write(self._identity, [identity], replace=True)
+            self._write(self._identity, [identity], mode="overwrite")
             return None
         buckets: list[int] = json.loads(saved[0])["buckets"]
         return tuple(buckets)
@@ -99,6 +99,6 @@ class Checkpoint:
         except AnalysisException:
             return None
 
-    def _write(self, path: str, lines: list[str], replace: bool = False) -> None:
+    def _write(self, path: str, lines: list[str], mode: str = "append") -> None:
         rows = self.session.createDataFrame([(line,) for line in lines], "value string")
-        rows.coalesce(1).write.mode("overwrite" if replace else "append").text(path)
+        rows.coalesce(1).write.mode(mode).text(path)

@@ -62,12 +62,15 @@ class StreamOperator(StatefulProcessor):
         return self._step(int(key[0]), cells, timerValues.getCurrentWatermarkInMs())
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[pd.DataFrame]:
-        return self._step(int(key[0]), [], timerValues.getCurrentWatermarkInMs())
+        fired = expiredTimerInfo.getExpiryTimeInMs()
+        return self._step(int(key[0]), [], timerValues.getCurrentWatermarkInMs(), fired)
 
     def close(self) -> None:
         pass
 
-    def _step(self, bucket_id: int, cells: list[Any], watermark_ms: int) -> Iterator[pd.DataFrame]:
+    def _step(
+        self, bucket_id: int, cells: list[Any], watermark_ms: int, fired: int | None = None
+    ) -> Iterator[pd.DataFrame]:
         packed = [cell for cell in cells if cell is not None]
         is_end = len(packed) < len(cells)  # a cell without rows: the control source says that the input is over
         watermark = 1000 * watermark_ms if watermark_ms > 0 else -1  # 0: Spark has seen no time yet
@@ -82,7 +85,7 @@ class StreamOperator(StatefulProcessor):
             bucket.receive(rows.accepted)
         decided = bucket.advance(watermark)
         at_end = bucket.end() if is_end else Decided(None, None)
-        timer = self._timer(head, bucket, watermark_ms)
+        timer = self._timer(head, bucket, watermark_ms, fired)
         size = self.store.save(head, bucket, rows.accepted, timer, head.ended or is_end)
         yield from self._output(rows, (decided, at_end), bucket, size)
 
@@ -107,12 +110,12 @@ class StreamOperator(StatefulProcessor):
         accepted = accepted.drop_columns([REASON]).combine_chunks() if is_accepted.any() else None
         return _Sorted(accepted, late, rejected)
 
-    def _timer(self, head: Head, bucket: BucketRuns, watermark_ms: int) -> int | None:
-        """See to it that Spark calls again at the next deadline, data or not."""
+    def _timer(self, head: Head, bucket: BucketRuns, watermark_ms: int, fired: int | None) -> int | None:
+        """See to it that Spark calls again at the next deadline, data or not; it deletes a timer that fires itself."""
         deadline = bucket.deadline()
         timer = None if deadline is None else max(-(-deadline // 1000), watermark_ms + 1, 1)
         if timer != head.timer:
-            if head.timer is not None:
+            if head.timer not in (None, fired):
                 self.handle.deleteTimer(head.timer)
             if timer is not None:
                 self.handle.registerTimer(timer)

@@ -26,6 +26,7 @@ from cepheid.spark.sinks import Files, Table
 from cepheid.spark.streaming_failures import watched
 from cepheid.spark.streaming_flush import Checkpoint
 from cepheid.spark.streaming_operator import KIND
+from cepheid.spark.streaming_outputs import OutputRows
 
 if TYPE_CHECKING:
     from cepheid.spark.streaming import StreamPlan
@@ -119,9 +120,10 @@ def to_console(kind: str) -> Function:
 
 @dataclass
 class Router:
-    """Splits a micro-batch by kind; the operator runs once, however many sinks there are."""
+    """Splits a micro-batch by kind; the operator runs once, however many sinks there are. Over Spark Connect it travels
+    to the server with all that it holds."""
 
-    plan: StreamPlan
+    rows_of: dict[str, OutputRows]
     writers: dict[str, Function]
 
     def __call__(self, cells: DataFrame, batch: int) -> None:
@@ -130,7 +132,7 @@ class Router:
             kinds = {row[0] for row in cells.select(KIND).distinct().collect()}
             for kind, write in self.writers.items():
                 if kind in kinds:
-                    write(self.plan.unpacked(cells, kind), batch)
+                    write(self.rows_of[kind](cells), batch)
         finally:
             cells.unpersist()
 
@@ -147,9 +149,14 @@ def start(
     if not sinks:
         raise InputError('no sink is given.\n  Name at least one output, such as start(matches="console", ...).')
     writers = {kind: _writer(plan, kind, sink, checkpoint) for kind, sink in sinks.items()}
+    router = Router({kind: plan.rows_of(kind) for kind in sinks}, writers)
     place = Checkpoint(plan.session, checkpoint)
     timeouts = "timeouts" in sinks
     saved = place.prepare(plan.identity(timeouts), flush)
+    if saved is None:
+        from cepheid.spark.saved_plan import keep_plan  # it builds plans, and so imports `streaming`
+
+        keep_plan(plan, checkpoint)
     if saved is not None and plan.buckets_given in (None, len(saved)):  # which ids they have is ours to choose
         plan.with_buckets(saved)
     place.check(plan.identity(timeouts))
@@ -157,7 +164,7 @@ def start(
     def begin(how: dict[str, Any]) -> StreamingQuery:
         with _settings(plan.session, plan.partitions):
             operated = plan.operated(timeouts, place.control)
-            writer = operated.writeStream.foreachBatch(Router(plan, writers)).option("checkpointLocation", checkpoint)
+            writer = operated.writeStream.foreachBatch(router).option("checkpointLocation", checkpoint)
             if name is not None:
                 writer = writer.queryName(name)
             return watched((writer.trigger(**how) if how else writer).start(), checkpoint)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from cepheid.engine.tables import Tables
 from cepheid.errors import InputError, LimitError
 
 BUCKET, PAYLOAD = "__bucket", "__payload"
-PACKED_ROWS = 1 << 17
+PACKED_ROWS = 1 << 19
 PACKED_BYTES = 64 << 20
 """Rows and bytes that are packed together: many buckets would otherwise get a few rows in each cell."""
 _SHOWN = 5
@@ -33,6 +34,11 @@ _SHOWN = 5
 def mask_name(page: int) -> str:
     """The column that holds a page of bits."""
     return f"__mask_{page}"
+
+
+def mask_width(bits: int) -> int:
+    """The width of the narrowest integer that holds so many bits and is not negative; 64 if there is none."""
+    return next((width for width in (8, 16, 32) if bits < width), 64)
 
 
 def value_name(index: int) -> str:
@@ -55,24 +61,58 @@ def gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
         yield pa.Table.from_batches(waiting).combine_chunks()
 
 
-def pack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Rows as a few binary cells, one per bucket: Spark then moves cells, not rows."""
-    for table in gathered(batches):
-        buckets = table[BUCKET].to_numpy()
-        small = buckets.astype(np.int16) if buckets.max() < 1 << 15 else buckets  # numpy sorts those by radix
-        order = np.argsort(small, kind="stable")
-        names, begins = np.unique(buckets[order], return_index=True)
-        sorted_rows = table.drop_columns([BUCKET]).take(pa.array(order)).combine_chunks()
-        ends = [*begins[1:], len(order)]
-        cells = [_written(sorted_rows.slice(b, e - b)) for b, e in zip(begins, ends, strict=True)]
-        yield pa.RecordBatch.from_arrays([pa.array(names, pa.int32()), pa.array(cells, pa.binary())], [BUCKET, PAYLOAD])
+@dataclass(frozen=True)
+class Pack:
+    """Makes a few binary cells of many rows, one per bucket: Spark then moves cells, not rows.
+
+    Each column costs the JVM much for each row, so a mask may travel in the low `bits` of the bucket's column. Texts
+    of `keys` are written once a cell: a key usually has many rows.
+    """
+
+    keys: tuple[str, ...] = ()
+    bits: int = 0
+    mask: str = ""
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for table in gathered(batches):
+            numbers = table[BUCKET].to_numpy()
+            buckets = numbers >> self.bits
+            small = buckets.astype(np.int16) if buckets.max() < 1 << 15 else buckets  # numpy sorts those by radix
+            order = np.argsort(small, kind="stable")
+            names, begins = np.unique(buckets[order], return_index=True)
+            sorted_rows = self._without_bucket(table, numbers).take(pa.array(order)).combine_chunks()
+            yield pa.RecordBatch.from_arrays(
+                [pa.array(names, pa.int32()), self._cells(sorted_rows, [*begins, len(order)])], [BUCKET, PAYLOAD]
+            )
+
+    def _cells(self, rows: pa.Table, bounds: list[int]) -> pa.Array:
+        """The rows between each two bounds as one binary value."""
+        sink = pa.BufferOutputStream()
+        offsets = [0]
+        for begin, end in pairwise(bounds):
+            cell = rows.slice(begin, end - begin)
+            for name in self.keys:
+                if is_text(cell.schema.field(name).type):
+                    cell = cell.set_column(cell.column_names.index(name), name, cell[name].dictionary_encode())
+            with pa.ipc.new_stream(sink, cell.schema) as writer:
+                writer.write_table(cell)
+            offsets.append(sink.tell())
+        places = pa.py_buffer(np.array(offsets, np.int32))
+        return pa.Array.from_buffers(pa.binary(), len(offsets) - 1, [None, places, sink.getvalue()])
+
+    def _without_bucket(self, table: pa.Table, numbers: npt.NDArray[Any]) -> pa.Table:
+        if not self.bits:
+            return table.drop_columns([BUCKET])
+        mask = (numbers & ((1 << self.bits) - 1)).astype(f"int{mask_width(self.bits)}")
+        return table.set_column(table.column_names.index(BUCKET), self.mask, pa.array(mask))
 
 
-def _written(rows: pa.Table) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, rows.schema) as writer:
-        writer.write_table(rows)
-    return bytes(sink.getvalue())
+def is_text(kind: pa.DataType) -> bool:
+    """Whether values are of any length."""
+    return any(
+        is_one(kind)
+        for is_one in (pa.types.is_string, pa.types.is_binary, pa.types.is_large_string, pa.types.is_large_binary)
+    )
 
 
 @dataclass(frozen=True)
@@ -139,7 +179,8 @@ class MatchPacked(Work):
             return
         table = pa.concat_tables(cells).combine_chunks()
         self.refuse_nulls(table)
-        events = arrange(table, self.partition_by, self.order_by, by_all_columns=True)
+        encoded = frozenset(name for name in self.partition_by if pa.types.is_dictionary(table.schema.field(name).type))
+        events = arrange(table, self.partition_by, self.order_by, by_all_columns=True, encoded=encoded)
         yield from self.whole_partitions(events, self.gaps)
 
     def too_large(self, cells: list[pa.Table]) -> LimitError:

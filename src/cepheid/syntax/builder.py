@@ -65,6 +65,12 @@ class PatternBuilder:
 
     tree: PatternTree = _NOTHING_YET
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.tree, PatternTree):
+            raise MalformedPatternError(
+                "the pattern", f"{self.tree!r} is no pattern", f"Begin one with {type(self).__name__}.begin('name')."
+            )
+
     @classmethod
     def from_tree(cls, tree: PatternTree) -> Self:
         """The builder that has this tree."""

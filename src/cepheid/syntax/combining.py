@@ -6,7 +6,8 @@ Called by the builder and by notations that read conditions. What a text means i
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import inspect
+from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
 from cepheid.errors import MalformedPatternError
@@ -32,6 +33,7 @@ def from_given(given: GivenCondition, element: str) -> Condition:
     if _is_spark_object(given):  # before callable(): nothing is known about what a Column answers there
         return ColumnCondition(given)
     if callable(given):
+        _refuse_other_arguments(given, element)
         return PythonCondition(given)
     raise MalformedPatternError(element, f"{given!r} ({type(given).__name__}) is not a condition", _REMEDY)
 
@@ -46,6 +48,23 @@ def any_of(parts: Iterable[Condition]) -> Condition:
     """One part must hold. An OR inside an OR is dissolved; a single part stands for itself."""
     flat = tuple(inner for part in parts for inner in (part.parts if isinstance(part, AnyOf) else (part,)))
     return flat[0] if len(flat) == 1 else AnyOf(flat)
+
+
+def _refuse_other_arguments(given: Callable[..., object], element: str) -> None:
+    """A callable is called with the event and with what was taken; one that takes something else is refused now."""
+    try:
+        signature = inspect.signature(given)
+    except (TypeError, ValueError):  # some built-in functions do not tell
+        return
+    try:
+        signature.bind({}, {})
+    except TypeError:
+        name = getattr(given, "__name__", repr(given))
+        raise MalformedPatternError(
+            element,
+            f"the callable {name}{signature} does not take two arguments",
+            "It is given the event, a dict, and what was taken before: lambda event, taken: event['price'] > 10.",
+        ) from None
 
 
 def _is_spark_object(given: object) -> bool:

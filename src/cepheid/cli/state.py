@@ -1,0 +1,82 @@
+"""`cepheid state CHECKPOINT`: whose state a stream has kept, how far it is, and which partial matches wait.
+
+In: the path of a checkpoint, whether its query runs or not. Out: facts and a table as text.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table
+
+from cepheid.errors import StateError
+
+if TYPE_CHECKING:
+    from cepheid.spark.embedded import SparkSession
+
+_EPILOG = """\
+examples:
+  cepheid state state/shoplifting
+  cepheid state state/shoplifting --runs 50
+  cepheid state hdfs://shop/state --runs 0     # without reading the state itself, which may be large
+"""
+
+
+def add_to(commands: Any) -> None:
+    """Add the command to a parser."""
+    state = commands.add_parser(
+        "state",
+        help="say whose state a stream's checkpoint holds, how far the stream has come, and what waits",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    state.add_argument("checkpoint", metavar="CHECKPOINT", help="the directory, on any file system that Spark reads")
+    state.add_argument(
+        "--runs",
+        metavar="N",
+        type=int,
+        default=10,
+        help="show so many of the live runs, the oldest first (default: 10); 0: do not read the state",
+    )
+    state.set_defaults(run=_state)
+
+
+def _state(arguments: argparse.Namespace) -> int:
+    from cepheid.spark.checkpoints import checkpoint_facts
+    from cepheid.spark.embedded import job_session
+
+    console = Console(highlight=False, soft_wrap=True)
+    with job_session("cepheid state", {}) as session:
+        facts = checkpoint_facts(session, arguments.checkpoint)
+        width = max(len(what) for what, _ in facts)
+        for what, how in facts:
+            console.print(f"{what:<{width}}  {how}", markup=False)
+        is_begun = dict(facts)["last micro-batch"] != "none yet"
+        if arguments.runs > 0 and is_begun:
+            try:
+                _show(console, session, arguments.checkpoint, arguments.runs, width)
+            except StateError as error:
+                console.print(f"{'live runs':<{width}}  not shown: {error}", markup=False)
+    return 0
+
+
+def _show(console: Console, session: SparkSession, checkpoint: str, most: int, width: int) -> None:
+    from cepheid.spark.state_reader import StateReader
+
+    reader = StateReader.open(session, checkpoint)
+    runs, pending = reader.runs().cache(), reader.pending().count()
+    count = runs.count()
+    console.print(f"{'waiting events':<{width}}  {pending:,}, which the watermark has not passed")
+    console.print(f"{'live runs':<{width}}  {count:,}" + (f", the oldest {most}:" if count > most else ""))
+    if not count:
+        return
+    table = Table(*reader.key, "since", "last event", "has taken", "waits for")
+    for row in runs.orderBy("start_time", "last_time").limit(most).collect():
+        taken = " ".join(one["variable"] for one in row["taken"])
+        waits = " or ".join(row["waits_for"])
+        table.add_row(
+            *(str(row[name]) for name in reader.key), *map(str, (row["start_time"], row["last_time"])), taken, waits
+        )
+    console.print(table)

@@ -1,0 +1,132 @@
+"""The example over a real Kafka: Spark's own source and sink, a driver that dies, a restart, the end.
+
+The jars of broker and connector are fetched by their Maven coordinates. Where no repository can be reached the tests
+are skipped, but not in continuous integration (CI is set); any other reason why they cannot be fetched is a failure.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import monotonic, sleep
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import cepheid
+from cepheid.engine.matcher import warm_up
+
+pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'cepheid[spark]'")
+HERE = Path(__file__).parent
+EXAMPLE = HERE.parents[1] / "examples" / "kafka"
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(cepheid.__file__).parents[1]), "PYSPARK_PYTHON": sys.executable}
+
+
+@pytest.fixture
+def maven(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(str(EXAMPLE))
+    import maven
+
+    return maven
+
+
+@pytest.fixture
+def payments(maven: ModuleType) -> ModuleType:
+    import broker
+    import payments
+
+    with skipped_where_unreachable(maven):
+        maven.fetched("broker", broker.JARS)
+        payments.connector()
+    return payments
+
+
+@contextmanager
+def skipped_where_unreachable(maven: ModuleType) -> Iterator[None]:
+    try:
+        yield
+    except maven.Unreachable as error:
+        if "CI" in os.environ:
+            raise
+        pytest.skip(f"the jars are not here, and no repository can be reached: {error}")
+
+
+@pytest.fixture
+def servers(payments: ModuleType, tmp_path: Path) -> Iterator[str]:
+    """A broker of its own."""
+    command = [sys.executable, str(EXAMPLE / "broker.py"), "--port", "0", "--place", str(tmp_path / "broker")]
+    log = tmp_path / "broker.log"
+    with log.open("w") as said, subprocess.Popen(command, stdout=said, stderr=said, env=ENVIRONMENT) as broker:
+        try:
+            until = monotonic() + 120
+            while "Kafka Server started" not in log.read_text():
+                assert broker.poll() is None and monotonic() < until, f"Kafka did not start:\n{log.read_text()}"
+                sleep(0.2)
+            [port] = re.findall(r"Kafka \S+ at localhost:(\d+)", log.read_text())
+            yield f"localhost:{port}"
+        finally:
+            broker.terminate()
+
+
+def run(script: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(script), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=600, env=ENVIRONMENT, check=False)
+
+
+def test_a_crash_and_a_restart_lose_nothing(payments: ModuleType, servers: str, tmp_path: Path) -> None:
+    warm_up()
+    checkpoint = str(tmp_path / "checkpoint")
+    crashed = run(HERE / "crash.py", str(EXAMPLE), servers, checkpoint)
+    assert crashed.returncode == 9, crashed.stderr[-4000:]
+    options = ["--servers", servers, "--checkpoint", checkpoint, "--minutes", "30", "60", "--end", "--every-message"]
+    went_on = run(EXAMPLE / "payments.py", "send", "watch", "show", *options)
+    assert went_on.returncode == 0, went_on.stderr[-4000:]
+    messages, summary, *_ = went_on.stdout.strip().splitlines()
+    topics: dict[str, list[tuple[str, dict[str, Any]]]] = json.loads(messages)
+
+    expected = payments.CAPTURED.match_events(payments.made_up(0, 60), partition_by="payment", order_by="ts")
+    captured, expired, unusable = (dict(topics[name]) for name in ("captured", "expired", "unusable"))
+    assert sorted((match["payment"], plain(match["taken"]["ts"])) for match in captured.values()) == sorted(
+        (match["payment"], match["taken"]["ts"].isoformat()) for match in expected.matches
+    )
+    assert sorted((timeout["payment"], plain(timeout["at"])) for timeout in expired.values()) == sorted(
+        (timeout["payment"], timeout["at"].isoformat()) for timeout in expected.timeouts
+    )
+    assert [row["reason"] for row in unusable.values()] == ["no time", "no time"]
+    assert len(topics["captured"]) > len(captured)  # Kafka's sink writes at least once: the crash has doubled some
+    assert summary == f"{len(captured)} captured, {len(expired)} expired, 2 unusable"
+
+
+def plain(text: str) -> str:
+    """A time as Spark writes it in JSON, in the form of Python."""
+    return text.removesuffix("Z").removesuffix(".000")
+
+
+def test_jars_that_do_not_exist_and_a_repository_that_is_not_there(
+    maven: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(maven, "BUILD", tmp_path)
+    wanted = [maven.Coordinates("org.apache.kafka", "kafka_2.13", "0.0.0")]
+    with skipped_where_unreachable(maven):
+        try:
+            maven.fetched("nothing", wanted)
+        except maven.Unreachable:
+            raise
+        except maven.NotFetched as error:
+            assert "kafka_2.13;0.0.0: not found" in str(error)
+        else:
+            pytest.fail("there is no such version")
+    resolver = '<ibiblio name="gone" m2compatible="true" root="http://localhost:1/"/>'
+    settings = f'<ivysettings><settings defaultResolver="gone"/><resolvers>{resolver}</resolvers></ivysettings>'
+    (tmp_path / "settings.xml").write_text(settings)
+    monkeypatch.setenv("IVY_SETTINGS", str(tmp_path / "settings.xml"))
+    with pytest.raises(maven.Unreachable, match="could not fetch what nothing needs"):
+        maven.fetched("nothing", wanted)
+    assert not (tmp_path / "jars" / "nothing").exists()
