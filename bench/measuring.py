@@ -177,11 +177,13 @@ class Memory:
     java: int
     others: int
     """Of all further processes under this one, such as Spark's Python workers."""
+    largest: int
+    """Of the largest one of these."""
 
 
 def memory_of_tree() -> Memory:
     """What this process and all under it have in memory now."""
-    page, this, java, others = os.sysconf("SC_PAGE_SIZE"), 0, 0, 0
+    page, this, java, others = os.sysconf("SC_PAGE_SIZE"), 0, 0, [0]
     for process, (name, fields) in _tree().items():
         size = page * int(fields[21])
         if process == os.getpid():
@@ -189,8 +191,8 @@ def memory_of_tree() -> Memory:
         elif name == "java":
             java += size
         else:
-            others += size
-    return Memory(this, java, others)
+            others.append(size)
+    return Memory(this, java, sum(others), max(others))
 
 
 def cpu_of_tree() -> float:

@@ -65,6 +65,8 @@ class Sample:
     java: int
     driver: int
     workers: int
+    largest: int
+    """Of the workers, the largest one: Spark starts and ends workers as it needs them."""
     heap: int
     """Bytes that live in the JVM's heap behind a collection."""
     state_bytes: int
@@ -75,7 +77,13 @@ class Sample:
     matches: int
 
 
-MEMORY = {"java": "JVM", "driver": "driver's Python", "workers": "Python workers", "heap": "live in the JVM's heap"}
+MEMORY = {
+    "java": "JVM",
+    "driver": "driver's Python",
+    "workers": "Python workers together",
+    "largest": "largest Python worker",
+    "heap": "live in the JVM's heap",
+}
 STATE = {"state_bytes": "state", "runs": "live runs", "pending": "waiting events"}
 
 
@@ -108,6 +116,15 @@ def session(place: str) -> SparkSession:
         "spark.local.dir": place,
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": "2",
+        # What Spark itself keeps of the past is full within minutes, instead of growing for hours up to its limits.
+        "spark.ui.retainedJobs": "20",
+        "spark.ui.retainedStages": "20",
+        "spark.ui.retainedTasks": "200",
+        "spark.sql.ui.retainedExecutions": "20",
+        "spark.sql.streaming.ui.retainedQueries": "1",
+        "spark.sql.streaming.ui.retainedProgressUpdates": "10",
+        "spark.sql.streaming.numRecentProgressUpdates": "20",
+        "spark.sql.streaming.minBatchesToRetain": "10",
         "spark.driver.memory": "640m",
         "spark.driver.extraJavaOptions": "-Xms640m -XX:+AlwaysPreTouch -XX:+UseSerialGC",
     }
@@ -155,6 +172,8 @@ def soak(minutes: float) -> tuple[list[Sample], float]:
                     memory = memory_of_tree()
                     samples.append(_sample(seconds, memory, _live_heap(spark), counts))
             used = cpu_of_tree() - used
+            while query.status["isTriggerActive"]:  # to stop a micro-batch halfway only fills the log
+                time.sleep(0.2)
         finally:
             query.stop()
             spark.stop()
@@ -167,6 +186,7 @@ def _sample(seconds: float, memory: Memory, heap: int, counts: Counts) -> Sample
         memory.java,
         memory.this,
         memory.others,
+        memory.largest,
         heap,
         **counts.last,
         events=counts.events,

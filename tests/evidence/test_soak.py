@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
 
 from soak import MEMORY, Counts, Sample, judged, report, slope
 
-STEADY = Sample(0.0, 900_000_000, 150_000_000, 600_000_000, 120_000_000, 2_000_000, 5_000, 2_500, 0, 0)
+STEADY = Sample(0.0, 900_000_000, 150_000_000, 600_000_000, 300_000_000, 120_000_000, 2_000_000, 5_000, 2_500, 0, 0)
 
 
 def samples(change: Callable[[int], dict[str, int]]) -> list[Sample]:
