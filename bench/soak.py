@@ -28,6 +28,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from reporting import Column, Section, as_json, environment, show
 from rich.console import Console
+from sessions import stop
 
 from cepheid import Pattern
 
@@ -172,10 +173,8 @@ def soak(minutes: float) -> tuple[list[Sample], float]:
                     memory = memory_of_tree()
                     samples.append(_sample(seconds, memory, _live_heap(spark), counts))
             used = cpu_of_tree() - used
-            while query.status["isTriggerActive"]:  # to stop a micro-batch halfway only fills the log
-                time.sleep(0.2)
         finally:
-            query.stop()
+            stop(query)
             spark.stop()
     return samples, used
 

@@ -30,7 +30,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from reporting import Column, Section
-from sessions import CORES, benchmark_spark
+from sessions import CORES, benchmark_spark, stop
 
 from cepheid import Pattern
 from cepheid.spark.streaming_sinks import PROVIDER, ROCKSDB
@@ -196,7 +196,7 @@ def latency(session: SparkSession, place: Path, seconds: int) -> list[float]:
 
     query = found.start(matches=note, checkpoint=str(place / "latency"), trigger={"processingTime": "1 second"})
     query.awaitTermination(seconds)
-    query.stop()
+    stop(query)
     return waited[len(waited) // 3 :]  # behind the first, slow micro-batches
 
 

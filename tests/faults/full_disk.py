@@ -14,11 +14,12 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from job import found_in, spark
+from job import SLOW_START, found_in, spark
 
 from cepheid import CepheidError
 from cepheid.spark.sinks import files
@@ -65,6 +66,14 @@ def main(place: Path) -> None:
                 disk.fill(room)
 
     def start(flush: bool) -> None:
+        try:
+            run(flush)
+        except StreamingQueryException as error:
+            if SLOW_START not in str(error):
+                raise
+            start(flush)
+
+    def run(flush: bool) -> None:
         found_in(session, place / "in").start(
             matches=files(str(place / "matches")),
             timeouts=files(str(place / "timeouts")),

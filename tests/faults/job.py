@@ -30,6 +30,11 @@ PATTERN = (
 )
 
 
+SLOW_START = "Python worker failed to connect back"
+"""Spark gives the first worker of a stateful query ten seconds, for which a loaded machine may be too slow. Nothing has
+been read by then."""
+
+
 def spark() -> SparkSession:
     """A Spark that keeps few micro-batches."""
     return (
