@@ -147,7 +147,7 @@ def measure(settings: Settings) -> Section:
             f"{CORES} cores, {PER_KEY} events a key, windows of about {WINDOW} events of a key; median of "
             f"{settings.repeat} jobs each, in turn, after one of each that is not counted. Read Parquet, compute all "
             "rows with the events of each match (noop sink).",
-            "same matches: as many, with the same sum of hashes over key, first and last time. The loop keeps these only.",
+            "same matches: as many, with the same sum of hashes over key, first and last time; the loop keeps no more.",
         ],
     )
     with TemporaryDirectory() as place, benchmark_spark() as spark:
