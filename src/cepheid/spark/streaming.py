@@ -204,9 +204,9 @@ class StreamPlan:
         self.output = Output(asked, tree, rows, self.automaton, self.partition_by, self.order_by)
         arguments = [node for argument in self.output.arguments for node in walk(argument)]
         read = (*bound.columns, *(node.name for node in arguments if isinstance(node, NamedColumn)))
-        self.columns = tuple(dict.fromkeys((*self.output.travelling, *read)))
-        """The columns that travel, and those that conditions and measures read: with other types of these, saved state
-        would mean something else."""
+        self.read = tuple(name for name in dict.fromkeys(read) if name not in self.output.travelling)
+        """The columns that conditions and measures read beside those that travel: with other types of these, saved
+        state would mean something else."""
         self.asked = asked
         self.name = self._checked_name(name)
         self.options = options
@@ -242,7 +242,8 @@ class StreamPlan:
             self.bucket_ids,
             self.partition_by,
             self.order_by,
-            {name: self.rows.schema[name].dataType.simpleString() for name in self.columns},
+            {name: self.rows.schema[name].dataType.simpleString() for name in self.output.travelling},
+            {name: self.rows.schema[name].dataType.simpleString() for name in self.read},
             dict(self.asked.measures),
             self.timing.source,
         )

@@ -19,7 +19,8 @@ _NAMES = {
     "buckets": "the buckets",
     "partition_by": "partition_by",
     "order_by": "order_by",
-    "columns": "the columns that travel or are read",
+    "columns": "the columns that travel",
+    "read": "the columns that are only read",
     "measures": "the measures",
     "time": "the time",
 }
@@ -33,6 +34,7 @@ def identity(
     partition_by: Sequence[str],
     order_by: Sequence[str],
     columns: dict[str, str],
+    read: dict[str, str],
     measures: dict[str, str],
     time: str,
 ) -> str:
@@ -46,6 +48,7 @@ def identity(
             "partition_by": list(partition_by),
             "order_by": list(order_by),
             "columns": columns,
+            "read": read,
             "measures": measures,
             "time": time,
         }
@@ -73,7 +76,7 @@ def refuse_difference(saved: str, given: str) -> None:
 
 def _shown(value: object) -> str:
     if isinstance(value, dict):
-        return ", ".join(f"{name} {kind}" for name, kind in value.items())
+        return ", ".join(f"{name} {kind}" for name, kind in value.items()) or "none"
     if isinstance(value, list) and value and isinstance(value[0], int):
         return f"{len(value)} buckets ({', '.join(map(str, value))})"
     return str(value)
