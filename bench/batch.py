@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from device_events import write_device_events
 from measuring import Measured, Settings, compare, forget_peaks, largest_worker
@@ -18,7 +18,7 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 from reporting import Cell, Section
 from reporting import Column as Shown
-from sessions import CORES, benchmark_spark, run
+from sessions import CORES, benchmark_spark, run, summary
 
 from cepheid import Pattern
 
@@ -31,6 +31,7 @@ RELAXED = Pattern.begin("a").where(A).followed_by("b").where(B).followed_by("c")
 STRICT = Pattern.begin("a").where(A).next("b").where(B).next("c").where(C).skip("past_last_event")
 NARROW = ("ts",)
 """What the structs of the result hold, where not all columns are asked for."""
+COMPARED = ("key", "a", "b", "c")
 FLOOR_BAR, LEAD_BAR = 1.5, 0.65
 
 
@@ -160,20 +161,12 @@ def _row(
     if case.beside is not None:
         events = spark.read.parquet(path)
         forget_peaks()
-        matches, rows = _summary(case.job(events))
-        row |= {"matches": matches, "worker": largest_worker() / 1e6}
+        found = summary(case.job(events), *COMPARED)
+        row |= {"matches": found[0], "worker": largest_worker() / 1e6}
         if "lead" in case.beside:
-            row["right"] = (matches, rows) == _summary(_named(case.beside).job(events))
+            row["right"] = found == summary(_named(case.beside).job(events), *COMPARED)
     return row
 
 
 def _named(name: str) -> Case:
     return next(case for case in CASES if case.name == name)
-
-
-def _summary(answer: DataFrame) -> tuple[int, Any]:
-    """How many rows there are, and the sum of their hashes: two answers that agree in both are the same."""
-    names = [name for name in ("key", "a", "b", "c") if name in answer.columns]
-    hashes = F.sum(F.xxhash64(*names).cast("decimal(20,0)"))
-    [row] = answer.select(F.count(F.lit(1)), hashes).collect()
-    return row[0], row[1]

@@ -169,6 +169,37 @@ def largest_worker() -> int:
     return most
 
 
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Bytes in memory now; what several processes share counts in each."""
+
+    this: int
+    java: int
+    others: int
+    """Of all further processes under this one, such as Spark's Python workers."""
+    largest: int
+    """Of the largest one of these."""
+
+
+def memory_of_tree() -> Memory:
+    """What this process and all under it have in memory now."""
+    page, this, java, others = os.sysconf("SC_PAGE_SIZE"), 0, 0, [0]
+    for process, (name, fields) in _tree().items():
+        size = page * int(fields[21])
+        if process == os.getpid():
+            this += size
+        elif name == "java":
+            java += size
+        else:
+            others.append(size)
+    return Memory(this, java, sum(others), max(others))
+
+
+def cpu_of_tree() -> float:
+    """CPU seconds so far of this process and of all under it, those that have ended included."""
+    return sum(_Times.now())
+
+
 class _Times(tuple[float, float, float]):
     """CPU seconds so far: of Java processes, of others, and of children that ended and were waited for."""
 

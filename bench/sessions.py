@@ -7,11 +7,15 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from decimal import Decimal
 from tempfile import TemporaryDirectory
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
 
 CORES = 2
 OPTIONS = {
@@ -41,6 +45,22 @@ def benchmark_spark(cores: int = CORES) -> Iterator[SparkSession]:
             session.stop()
 
 
+def stop(query: StreamingQuery) -> None:
+    """Stop a query between two micro-batches, if there is such a moment soon: halfway, Spark fills the log."""
+    limit = time.monotonic() + 30
+    while query.status["isTriggerActive"] and time.monotonic() < limit:
+        time.sleep(0.05)
+    query.stop()
+
+
 def run(rows: DataFrame) -> None:
     """Compute every row and every column, and throw them away: Spark's `noop` sink."""
     rows.write.format("noop").mode("overwrite").save()
+
+
+def summary(answer: DataFrame, *names: str) -> tuple[int, Decimal | None]:
+    """How many rows an answer has, and the sum of hashes over some columns: answers that agree in both are the same,
+    in whatever order their rows are."""
+    hashes = F.sum(F.xxhash64(*names).cast("decimal(20,0)"))
+    [row] = answer.select(F.count(F.lit(1)), hashes).collect()
+    return row[0], row[1]

@@ -1,34 +1,39 @@
-"""Streams on Spark: `python bench/streaming.py [--smoke] [--json FILE]`.
+"""Streams on Spark: micro-batches of events through a pattern, against what Spark itself costs.
 
-Micro-batches of events through a pattern, against what Spark itself costs, in CPU seconds of the JVM and all Python
-workers: the stateless shuffle of the same rows through Arrow, and the same pattern with one call of Spark's stateful
-API for each key. Then with a million live keys. Then the latency from an event to its match.
+CPU seconds of the JVM and of all Python workers, a micro-batch: of the stateless shuffle of the same rows through
+Arrow, of the pattern, of the pattern with a million live keys, and of the same pattern with one call of Spark's
+stateful API for each key. Then the latency from an event to its match.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import shutil
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from statistics import median, quantiles
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from measuring import Settings, cpu_of_tree
+from pyspark import cloudpickle
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+from reporting import Column, Section
+from sessions import CORES, benchmark_spark, stop
 
 from cepheid import Pattern
+from cepheid.spark.streaming_sinks import PROVIDER, ROCKSDB
 
 PATTERN = (
     Pattern.begin("a")
@@ -42,32 +47,30 @@ PATTERN = (
 )
 BEGIN = 1_735_689_600_000_000
 DDL = "key long, ts timestamp, name string, price double"
-TICKS = os.sysconf("SC_CLK_TCK")
+SECOND = 1_000_000
+CASES = ("few keys", "many live keys", "one call a key", "latency")
 
 
-def cpu_seconds() -> float:
-    """What this process and all that it started have used so far, those that have ended included."""
-    children: dict[int, list[int]] = {}
-    used: dict[int, float] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                fields = (entry / "stat").read_text().rsplit(")", 1)[1].split()
-            except OSError:
-                continue
-            children.setdefault(int(fields[1]), []).append(int(entry.name))
-            used[int(entry.name)] = sum(map(int, fields[11:15])) / TICKS
-    total, waiting = 0.0, [os.getpid()]
-    while waiting:
-        process = waiting.pop()
-        total += used.get(process, 0.0)
-        waiting += children.get(process, [])
-    return total
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How much is measured."""
+
+    events: int
+    """Of one micro-batch."""
+    keys: int
+    live: int
+    batches: int
+    seconds: int
+    """How long latency is looked at."""
+
+
+WHOLE = Size(100_000, 20_000, 1_000_000, 8, 60)
+TINY = Size(2_000, 400, 5_000, 4, 15)
 
 
 def write_batches(place: Path, batches: int, size: int, keys: int, live: int = 0) -> None:
     """Files of events. With `live`, the first file opens a run for each of so many keys, of which some come again."""
-    place.mkdir()
+    place.mkdir(parents=True)
     chance = np.random.default_rng(1)
     time_of = BEGIN
     if live:
@@ -75,7 +78,7 @@ def write_batches(place: Path, batches: int, size: int, keys: int, live: int = 0
     for batch in range(batches):
         chosen = chance.choice(max(live, keys), keys, replace=False) if live else np.arange(keys)
         names = chance.choice(list("abcd"), size)
-        times = time_of + 1_000_000 * (batch + 1) + np.sort(chance.integers(0, 1_000_000, size))
+        times = time_of + SECOND * (batch + 1) + np.sort(chance.integers(0, SECOND, size))
         write_file(place / f"{batch + 1:04}.parquet", chance.choice(chosen, size), names, times, batch + 1)
 
 
@@ -132,11 +135,19 @@ class Progress:
     """CPU seconds between the ends of micro-batches, as the sink sees them."""
 
     def __init__(self) -> None:
-        self.marks = [cpu_seconds()]
+        self.marks = {-1: cpu_of_tree()}
 
     def __call__(self, rows: DataFrame, batch: int) -> None:
         rows.write.format("noop").mode("append").save()
-        self.marks.append(cpu_seconds())
+        self.marks[batch] = cpu_of_tree()
+
+    def used(self) -> dict[int, float]:
+        """CPU seconds by micro-batch, where the one before has been seen as well."""
+        return {
+            batch: self.marks[batch] - self.marks[before]
+            for before, batch in pairwise(self.marks)
+            if batch == before + 1
+        }
 
 
 def run(session: SparkSession, place: Path, plan: Callable[[DataFrame], DataFrame]) -> list[float]:
@@ -151,21 +162,20 @@ def run(session: SparkSession, place: Path, plan: Callable[[DataFrame], DataFram
         .start()
     )
     query.awaitTermination()
-    return [float(after - before) for before, after in pairwise(progress.marks)]
+    return list(progress.used().values())
 
 
 def run_pattern(session: SparkSession, place: Path) -> tuple[list[float], list[dict[str, Any]]]:
-    """CPU seconds of each micro-batch of the pattern, and what it counted."""
+    """CPU seconds of each micro-batch of the pattern that brings events, and what all of them counted."""
     stream = session.readStream.schema(DDL).option("maxFilesPerTrigger", 1).parquet(str(place / "in"))
     found: Any = PATTERN.match(stream, partition_by="key", order_by="ts", watermark="1 second", columns=["price"])
     progress = Progress()
     query = found.start(matches=progress, checkpoint=str(place / "checkpoint"), trigger={"availableNow": True})
     query.awaitTermination()
-    counts = [
-        p.observedMetrics["cepheid"].asDict() | {"ms": p.durationMs.get("triggerExecution")}
-        for p in query.recentProgress
-    ]
-    return [after - before for before, after in pairwise(progress.marks)], counts
+    used = progress.used()
+    counts = [p.observedMetrics["cepheid"].asDict() | {"batch": p.batchId} for p in query.recentProgress]
+    with_data = {count["batch"] for count in counts if count["events"]}
+    return [cpu for batch, cpu in used.items() if batch in with_data], counts
 
 
 def latency(session: SparkSession, place: Path, seconds: int) -> list[float]:
@@ -186,78 +196,105 @@ def latency(session: SparkSession, place: Path, seconds: int) -> list[float]:
 
     query = found.start(matches=note, checkpoint=str(place / "latency"), trigger={"processingTime": "1 second"})
     query.awaitTermination(seconds)
-    query.stop()
+    stop(query)
     return waited[len(waited) // 3 :]  # behind the first, slow micro-batches
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--smoke", action="store_true", help="tiny numbers, to see that it works")
-    parser.add_argument("--batches", type=int, default=8)
-    parser.add_argument("--json", type=Path)
-    options = parser.parse_args()
-    size, keys, live, batches = (
-        (2_000, 400, 5_000, 4) if options.smoke else (100_000, 20_000, 1_000_000, options.batches)
+def expected(place: Path) -> int:
+    """How many matches the pattern has among the events that the watermark has passed, without Spark."""
+    events = pa.concat_tables([pq.read_table(file) for file in sorted((place / "in").iterdir())])
+    times = events["ts"].cast(pa.int64())
+    passed = (pc.max(times).as_py() - SECOND) // 1000 * 1000  # Spark's watermark has whole milliseconds
+    handled = events.filter(pc.less_equal(times, passed))
+    return len(PATTERN.match_events(handled, partition_by="key", order_by="ts").matches)
+
+
+def measure(settings: Settings) -> Section:
+    """A row for the floor, and one for each case."""
+    size = TINY if settings.smoke else WHOLE
+    section = Section(
+        "streaming",
+        f"streaming: micro-batches of {size.events:,} events, {size.keys:,} keys, {CORES} cores",
+        (
+            Column("what", "what"),
+            Column("cpu", "CPU s a micro-batch"),
+            Column("ratio", "ratio"),
+            Column("to", "to"),
+            Column("bar", "bar"),
+            Column("reached", "reached"),
+            Column("written", "MB of state written", 1),
+            Column("state", "MB of state", 1),
+            Column("matches", "matches"),
+            Column("right", "as in memory"),
+            Column("median", "latency, median ms", 0),
+            Column("p99", "p99 ms", 0),
+        ),
+        notes=[
+            "a → b → c within 1 hour, past last event; the watermark 1 second behind. Median of the later half of "
+            f"{size.batches} micro-batches: the JVM compiles on the way. many live keys: {size.live:,} open runs, of "
+            f"which a micro-batch touches {size.keys:,}.",
+            "latency: from the moment at which an event is made to the moment at which its match has reached the sink, "
+            f"at micro-batches of 1 second, 1,000 events a second, watermark 0, over {size.seconds} s of which the "
+            "first third is not counted.",
+        ],
     )
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    settings = {
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.log.level": "ERROR",
-        "spark.sql.streaming.stateStore.providerClass": "org.apache.spark.sql.execution.streaming.state."
-        "RocksDBStateStoreProvider",
-        "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
+    with TemporaryDirectory() as place, benchmark_spark() as spark:
+        cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers do not find the benchmarks' modules
+        spark.conf.set(PROVIDER, ROCKSDB)
+        spark.conf.set("spark.sql.shuffle.partitions", str(CORES))
+        spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "100000")
+        _measure_batches(spark, Path(place), size, settings, section)
+        if settings.wants("latency"):
+            waited = latency(spark, Path(place), size.seconds)
+            section.rows.append(
+                {
+                    "what": "latency",
+                    "matches": len(waited),
+                    "right": len(waited) > 1,
+                    "median": median(waited) if waited else None,
+                    "p99": quantiles(waited, n=100)[98] if len(waited) > 1 else None,
+                }
+            )
+    return section
+
+
+def _measure_batches(spark: SparkSession, root: Path, size: Size, settings: Settings, section: Section) -> None:
+    """The floor and the pattern are what the other cases are compared with, so they are measured for each of them."""
+    if not any(settings.wants(case) for case in CASES[:3]):
+        return
+    write_batches(root / "few" / "in", size.batches, size.events, size.keys)
+    for name in ("warm", "floor"):  # the JVM compiles on the way
+        shutil.copytree(root / "few" / "in", root / name / "in")
+        floor = median(run(spark, root / name, stateless)[size.batches // 2 :])
+    section.rows.append({"what": "stateless shuffle through Arrow", "cpu": floor})
+    few = _pattern_row(spark, root / "few", size, f"pattern, {size.keys:,} keys")
+    section.rows.append(few | _compared(few["cpu"] / floor, "shuffle", "≤ 3", few["cpu"] <= 3 * floor, settings))
+    if settings.wants("many live keys"):
+        write_batches(root / "many" / "in", size.batches, size.events, size.keys, size.live)
+        many = _pattern_row(spark, root / "many", size, f"pattern, {size.live:,} live keys")
+        ratio = many["cpu"] / few["cpu"]
+        section.rows.append(many | _compared(ratio, "pattern with few", "≤ 3", ratio <= 3, settings))
+    if settings.wants("one call a key"):
+        write_batches(root / "per-key" / "in", 3, size.events, size.keys)
+        cost = median(run(spark, root / "per-key", per_key)[1:])
+        ratio = cost / few["cpu"]
+        row = {"what": "the same, one call a key", "cpu": cost}
+        section.rows.append(row | _compared(ratio, "pattern", "≥ 15", ratio >= 15, settings))
+
+
+def _pattern_row(spark: SparkSession, place: Path, size: Size, what: str) -> dict[str, Any]:
+    used, counts = run_pattern(spark, place)
+    later = size.batches // 2
+    matches = sum(count["matches"] or 0 for count in counts)
+    return {
+        "what": what,
+        "cpu": median(used[-later:]),
+        "written": median([count["written_bytes"] for count in counts if count["events"]][later:]) / 1e6,
+        "state": max(count["state_bytes"] or 0 for count in counts) / 1e6,
+        "matches": matches,
+        "right": matches == expected(place),
     }
-    session = SparkSession.builder.master("local[2]").config(map=settings).getOrCreate()
-    root = Path(tempfile.mkdtemp())
-    results: dict[str, Any] = {"events": size, "keys": keys, "live": live}
-    try:
-        for name, many in (("few", 0), ("many", live)):
-            (root / name).mkdir()
-            write_batches(root / name / "in", batches, size, keys, many)
-        for warm in ("warm", "floor"):  # the JVM compiles on the way
-            (root / warm).mkdir()
-            shutil.copytree(root / "few" / "in", root / warm / "in")
-            results["floor"] = median(run(session, root / warm, stateless)[batches // 2 :])
-        print(f"stateless shuffle through Arrow: {results['floor']:.2f} CPU s a micro-batch", flush=True)
-        for name in ("few", "many"):
-            used, counts = run_pattern(session, root / name)
-            results[name] = median(used[1:][batches // 2 :])  # the first ones are slow; the last one has no data
-            written = median([count["written_bytes"] for count in counts if count["events"]][batches // 2 :])
-            state = max(count["state_bytes"] or 0 for count in counts)
-            results[f"{name}_written"], results[f"{name}_state"] = written, state
-            results[f"{name}_all"] = used
-            matches = sum(count["matches"] or 0 for count in counts)
-            print(
-                f"pattern, {keys if name == 'few' else live:,} keys: {results[name]:.2f} CPU s a micro-batch, "
-                f"{written / 1e6:.1f} MB written, {state / 1e6:.1f} MB of state, {matches} matches",
-                flush=True,
-            )
-        print(f"ratio to the shuffle: {results['few'] / results['floor']:.2f} (bar: 3)")
-        print(f"ratio of many live keys to few: {results['many'] / results['few']:.2f} (bar: 3)", flush=True)
-        waited = latency(session, root, 20 if options.smoke else 60)
-        if len(waited) > 2:
-            results["latency_median"], results["latency_p99"] = median(waited), quantiles(waited, n=100)[98]
-            print(
-                f"latency: median {results['latency_median']:.0f} ms, p99 {results['latency_p99']:.0f} ms", flush=True
-            )
-        (root / "per-key").mkdir()
-        shutil.copytree(root / "few" / "in", root / "per-key" / "in")
-        for file in sorted((root / "per-key" / "in").iterdir())[3:]:
-            file.unlink()
-        results["per_key"] = median(run(session, root / "per-key", per_key)[1:])
-        print(
-            f"one call a key: {results['per_key']:.2f} CPU s, ratio {results['per_key'] / results['few']:.1f} (bar: 15)"
-        )
-    finally:
-        session.stop()
-        shutil.rmtree(root, ignore_errors=True)
-    if options.json:
-        options.json.write_text(json.dumps(results, indent=2))
-    return 0
 
 
-if __name__ == "__main__":
-    raise SystemExit(main())
+def _compared(ratio: float, to: str, bar: str, is_reached: bool, settings: Settings) -> dict[str, Any]:
+    return {"ratio": ratio, "to": to, "bar": bar, "reached": None if settings.smoke else is_reached}

@@ -17,7 +17,7 @@ pytestmark = [
     pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java"),
     pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="this system has no /proc"),
 ]
-CASES = ("seq", "iterative", "strict a b c: two lead()", "a ↠ b within t: self-join", "elements")
+CASES = ("seq", "iterative", "strict a b c: two lead()", "a ↠ b within t: self-join", "elements", "many live keys")
 
 
 def run(program: str, *arguments: str | Path) -> None:
@@ -36,7 +36,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, 
     """A few rows of every benchmark on Spark, and where the results and pictures are."""
     place = tmp_path_factory.mktemp("bench")
     chosen = [part for case in CASES for part in ("--case", case)]
-    names = ("peers", "handwritten", "growth")
+    names = ("peers", "handwritten", "growth", "streaming")
     run("bench/run.py", *names, "--smoke", "--repeat", "1", *chosen, "--json", place / "all.json", "--plots", place)
     return place, results(place / "all.json")
 
@@ -59,6 +59,12 @@ def test_growth(measured: tuple[Path, dict[str, list[dict[str, Any]]]]) -> None:
     assert (first["elements"], last["elements"]) == (1, 24)
     assert first["slope"] is None and isinstance(last["slope"], float)
     assert first["matches"] > last["matches"] == 0
+
+
+def test_streaming(measured: tuple[Path, dict[str, list[dict[str, Any]]]]) -> None:
+    floor, few, many = measured[1]["streaming"]
+    assert floor["cpu"] > 0 and few["ratio"] == pytest.approx(few["cpu"] / floor["cpu"])
+    assert few["right"] is many["right"] is True and few["matches"] > 0 and many["state"] > few["state"] > 0
 
 
 def test_pictures(measured: tuple[Path, dict[str, list[dict[str, Any]]]]) -> None:

@@ -30,8 +30,14 @@ PATTERN = (
 )
 
 
-def main(place: Path) -> None:
-    session = (
+SLOW_START = "Python worker failed to connect back"
+"""Spark gives the first worker of a stateful query ten seconds, for which a loaded machine may be too slow. Nothing has
+been read by then."""
+
+
+def spark() -> SparkSession:
+    """A Spark that keeps few micro-batches."""
+    return (
         SparkSession.builder.master("local[2]")
         .config("spark.ui.enabled", "false")
         .config("spark.sql.session.timeZone", "UTC")
@@ -41,6 +47,14 @@ def main(place: Path) -> None:
         .getOrCreate()
     )
 
+
+def found_in(session: SparkSession, events: Path) -> Any:
+    """The pattern on a stream of files, one a micro-batch."""
+    stream = session.readStream.schema(DDL).option("maxFilesPerTrigger", 1).json(str(events))
+    return PATTERN.match(stream, partition_by="key", order_by=["ts", "id"], watermark="3 seconds", buckets=4)
+
+
+def main(place: Path) -> None:
     def crash(rows: DataFrame, batch: int) -> None:
         """Stands behind the sinks that have written already; the micro-batch is not committed yet."""
         marker = place / f"crash-{batch}"
@@ -48,9 +62,7 @@ def main(place: Path) -> None:
             marker.unlink()
             os.kill(os.getpid(), signal.SIGKILL)
 
-    stream = session.readStream.schema(DDL).option("maxFilesPerTrigger", 1).json(str(place / "in"))
-    found: Any = PATTERN.match(stream, partition_by="key", order_by=["ts", "id"], watermark="3 seconds", buckets=4)
-    found.start(
+    found_in(spark(), place / "in").start(
         matches=files(str(place / "matches")),
         timeouts=files(str(place / "timeouts")),
         late=files(str(place / "late")),

@@ -218,6 +218,33 @@ def test_damaged_state_is_noticed() -> None:
         damaged(stream)
 
 
+def test_a_damaged_base_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streaming_store, "SMALL_JOURNAL", 0)  # every step writes a base
+    monkeypatch.setattr(streaming_store, "PIECE", 1_000)
+    stream = stream_of(A_B.tree, buckets=1)
+    stream.batch(table([event(1, number, "a", key=f"k{number}") for number in range(9)]), 0)
+    [base] = stream.tester.handle.map_states["base"].state.values()
+    good = dict(base)
+    assert len(good) > 1
+    [first, last] = [min(good), max(good)]
+    for piece, spoilt, told in (
+        (last, good[last][0][:-1], "the base of bucket 0 is damaged: its checksum does not fit"),
+        (first, b"", "the base of bucket 0 is damaged"),
+        (last, good[last][0][:-1] + bytes([good[last][0][-1] ^ 1]), "the base of bucket 0 is damaged"),
+        (last, None, "incomplete: a piece of the base of bucket 0 is missing"),
+    ):
+        base.update(good)
+        if spoilt is None:
+            del base[piece]
+        else:
+            base[piece] = (spoilt,)
+        with pytest.raises(StateError, match=told):
+            damaged(stream)
+    base.update(good)
+    damaged(stream)
+    assert stream.counts[-1]["runs"] == 9
+
+
 def test_a_worker_that_did_not_do_the_last_step_catches_up() -> None:
     stream = stream_of(A_B.tree, buckets=1)
     stream.batch(table([event(1, 1, "a")]), 0)

@@ -34,6 +34,7 @@ from cepheid.automaton.construction import build
 from cepheid.automaton.dropping import why_all_rows_travel
 from cepheid.automaton.fingerprint import fingerprint
 from cepheid.conditions import Schema, bind
+from cepheid.conditions.expression import Column as NamedColumn
 from cepheid.conditions.expression import SparkColumn, walk
 from cepheid.conditions.printing import quoted
 from cepheid.engine.in_memory import check_units
@@ -49,6 +50,7 @@ from cepheid.spark.output import Asked, Output
 from cepheid.spark.session import has_local_workers, use_this_python
 from cepheid.spark.shipping import shipped
 from cepheid.spark.streaming_bucket import KEYS, REASON, TIME, StreamWork
+from cepheid.spark.streaming_failures import full_disk_told
 from cepheid.spark.streaming_identity import identity
 from cepheid.spark.streaming_operator import (
     COUNTED,
@@ -148,7 +150,8 @@ class FoundInStream:
         """
         sinks = {MATCHES: matches, TIMEOUTS: timeouts, LATE: late, REJECTED: rejected}
         given = {kind: sink for kind, sink in sinks.items() if sink is not None}
-        return start(self.plan, given, checkpoint, dict(trigger or {}), name, flush)
+        with full_disk_told(checkpoint):
+            return start(self.plan, given, checkpoint, dict(trigger or {}), name, flush)
 
     def explain(self) -> Explanation:
         """What the pattern means and how Spark runs it on this stream."""
@@ -196,8 +199,14 @@ class StreamPlan:
         self._check_time()
         check_units(tree, SpanUnit.MICROSECOND, self.order_by[0])
         self.tree = tree
-        self.automaton = build(tree, bind(tree, Schema.from_arrow(arrow)))
+        bound = bind(tree, Schema.from_arrow(arrow))
+        self.automaton = build(tree, bound)
         self.output = Output(asked, tree, rows, self.automaton, self.partition_by, self.order_by)
+        arguments = [node for argument in self.output.arguments for node in walk(argument)]
+        read = (*bound.columns, *(node.name for node in arguments if isinstance(node, NamedColumn)))
+        self.columns = tuple(dict.fromkeys((*self.output.travelling, *read)))
+        """The columns that travel, and those that conditions and measures read: with other types of these, saved state
+        would mean something else."""
         self.asked = asked
         self.name = self._checked_name(name)
         self.options = options
@@ -233,7 +242,7 @@ class StreamPlan:
             self.bucket_ids,
             self.partition_by,
             self.order_by,
-            {name: self.rows.schema[name].dataType.simpleString() for name in self.output.travelling},
+            {name: self.rows.schema[name].dataType.simpleString() for name in self.columns},
             dict(self.asked.measures),
             self.timing.source,
         )

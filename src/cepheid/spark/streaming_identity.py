@@ -19,7 +19,7 @@ _NAMES = {
     "buckets": "the buckets",
     "partition_by": "partition_by",
     "order_by": "order_by",
-    "columns": "the columns that travel",
+    "columns": "the columns that travel or are read",
     "measures": "the measures",
     "time": "the time",
 }

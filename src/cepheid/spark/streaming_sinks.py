@@ -23,6 +23,7 @@ from pyspark.sql.types import StructType
 from cepheid.conditions.printing import quoted
 from cepheid.errors import InputError
 from cepheid.spark.sinks import Files, Table
+from cepheid.spark.streaming_failures import watched
 from cepheid.spark.streaming_flush import Checkpoint
 from cepheid.spark.streaming_operator import KIND
 from cepheid.spark.streaming_outputs import OutputRows
@@ -166,7 +167,7 @@ def start(
             writer = operated.writeStream.foreachBatch(router).option("checkpointLocation", checkpoint)
             if name is not None:
                 writer = writer.queryName(name)
-            return (writer.trigger(**how) if how else writer).start()
+            return watched((writer.trigger(**how) if how else writer).start(), checkpoint)
 
     if not flush:
         return begin(trigger)

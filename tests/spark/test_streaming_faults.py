@@ -1,0 +1,161 @@
+"""What may go wrong with a stream's rows, its columns or its checkpoint, end to end on Spark: told, never silent."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import SparkSession
+
+from cepheid import Pattern, StateError
+from cepheid.spark import StateReader
+
+RISING = (
+    Pattern.begin("a")
+    .where("name = 'a'")
+    .followed_by("b")
+    .where("name = 'b' AND price > COUNT(a.*)")
+    .within("20 seconds")
+)
+DDL = "key string, ts timestamp, id long, name string, price long"
+
+
+class Stream:
+    """A directory of JSON lines that a query reads one file at a time, and one checkpoint."""
+
+    def __init__(self, spark: SparkSession, place: Path) -> None:
+        self.spark, self.place, self.count = spark, place, 0
+        self.checkpoint = str(place / "checkpoint")
+        (place / "in").mkdir()
+
+    def put(self, *lines: str) -> None:
+        self.count += 1
+        file = self.place / "in" / f"{self.count:03}.json"
+        file.write_text("\n".join(lines))
+        os.utime(file, (1_700_000_000 + self.count, 1_700_000_000 + self.count))  # Spark reads the oldest first
+
+    def found(self, ddl: str = DDL, mode: str = "PERMISSIVE", **more: Any) -> Any:
+        reader = self.spark.readStream.schema(ddl).option("maxFilesPerTrigger", 1).option("mode", mode)
+        stream = reader.json(str(self.place / "in"))
+        return RISING.match(stream, partition_by="key", order_by=["ts", "id"], watermark="1 second", **more)
+
+    def run(self, flush: bool = False, **more: Any) -> dict[str, list[dict[str, Any]]]:
+        """What comes out of everything that is there."""
+        rows: dict[str, list[dict[str, Any]]] = {"matches": [], "late": [], "rejected": []}
+
+        def into(kind: str) -> Callable[[Any, int], None]:
+            return lambda given, batch: rows[kind].extend(row.asDict(recursive=True) for row in given.collect())
+
+        query = self.found(**more).start(
+            **{kind: into(kind) for kind in rows},
+            checkpoint=self.checkpoint,
+            trigger={"availableNow": True},
+            flush=flush,
+        )
+        query.awaitTermination()
+        return rows
+
+
+@pytest.fixture
+def stream(spark: SparkSession, tmp_path: Path) -> Iterator[Stream]:
+    yield Stream(spark, tmp_path)
+    for query in spark.streams.active:
+        query.stop()
+
+
+def event(second: int | str, id: int | str, name: str, price: int | str, key: str = "k") -> str:
+    time = f'"2025-01-01T12:00:{second:02}"' if isinstance(second, int) else second
+    return f'{{"key": "{key}", "ts": {time}, "id": {id}, "name": "{name}", "price": {price}}}'
+
+
+def test_poisoned_rows_are_rejected_and_the_others_go_on(stream: Stream) -> None:
+    """A field of a wrong type is NULL to Spark's reader: it satisfies nothing, and as a time or an order it is told."""
+    stream.put(
+        event(1, 1, "a", 0),
+        event(2, 2, "b", '"much"'),
+        event('"yesterday"', 3, "b", 9),
+        event("[1]", 4, "b", 9),
+        event(3, '"five"', "b", 9),
+        "no JSON at all",
+        event('"9999-12-31T23:59:59"', 7, "b", 9),
+        event('"1901-01-01T00:00:00"', 8, "b", 9),
+        event('"-290308-01-01T00:00:00"', 9, "b", 9),
+        event("null", 10, "b", 9),
+        event(4, 11, "b", 5),
+    )
+    found = stream.run(flush=True)
+    assert [(match["a"]["id"], match["b"]["id"]) for match in found["matches"]] == [(1, 11)]
+    assert found["late"] == []
+    reasons = sorted((row["id"] or 0, row["reason"]) for row in found["rejected"])
+    assert reasons[:2] == [(0, "no time"), (0, "no value in an order column")]
+    assert [reason for id, reason in reasons if id in (3, 4, 10)] == ["no time"] * 3
+    assert dict(reasons)[7] == "a time further ahead than max_ahead"
+    assert dict(reasons)[8] == "a time before 1970"
+    assert dict(reasons)[9] in ("no time", "a time before 1970")
+    assert len(reasons) == 8
+
+
+def test_a_reader_that_refuses_bad_rows_stops_the_query_and_nothing_is_lost(stream: Stream) -> None:
+    stream.put(event(1, 1, "a", 0))
+    stream.put(event(2, 2, "b", '"much"'), event(3, 3, "b", 5))
+    with pytest.raises(StreamingQueryException, match="MALFORMED_RECORD"):
+        stream.run(mode="FAILFAST")
+    found = stream.run(flush=True)
+    assert [(match["a"]["id"], match["b"]["id"]) for match in found["matches"]] == [(1, 3)]
+
+
+def test_a_changed_type_is_refused_with_the_difference_and_the_choices(stream: Stream) -> None:
+    """Of a column that is shown, and of one that only a condition or only a measure reads."""
+    price = DDL.replace("price long", "price double")
+    measured = {"measures": {"total": "SUM(b.price)"}}
+    for number, more in enumerate(({}, {"columns": ["id"]}, measured)):
+        stream.checkpoint = str(stream.place / f"checkpoint-{number}")
+        stream.put(event(1 + number, number, "a", 0))
+        stream.run(**more)
+        with pytest.raises(StateError, match="begin anew with another checkpoint") as refused:
+            stream.run(ddl=price, **more)
+        assert "price bigint" in str(refused.value) and "price double" in str(refused.value)
+        assert "Go on with what it was written for" in str(refused.value)
+        stream.run(**more)  # what it was written for goes on
+
+
+@pytest.mark.parametrize("damage", ["truncated", "changed", "missing"])
+def test_a_damaged_checkpoint_is_told(stream: Stream, damage: str) -> None:
+    """The files of the state, as a failing disk would leave them; with the good ones put back, the query goes on."""
+    stream.put(event(1, 1, "a", 0))
+    stream.run()
+    stream.put(event(2, 2, "b", 5))
+    good = stream.place / "good"
+    shutil.copytree(stream.checkpoint, good)
+    spoilt = 0
+    for file in (Path(stream.checkpoint) / "state").rglob("*"):
+        if file.suffix in (".changelog", ".zip", ".sst"):
+            (file.parent / f".{file.name}.crc").unlink(missing_ok=True)  # else Hadoop's checksum notices it before us
+            spoil(file, damage)
+            spoilt += 1
+    assert spoilt
+    stream.spark.sparkContext._jvm.org.apache.spark.sql.execution.streaming.state.StateStore.stop()  # type: ignore
+    with pytest.raises((StreamingQueryException, StateError)) as told:
+        stream.run()
+    assert "state" in str(told.value).lower()
+    shutil.rmtree(stream.checkpoint)
+    shutil.move(good, stream.checkpoint)
+    assert StateReader(stream.found(), stream.checkpoint).runs().count() == 1
+    found = stream.run(flush=True)
+    assert [(match["a"]["id"], match["b"]["id"]) for match in found["matches"]] == [(1, 2)]
+
+
+def spoil(file: Path, damage: str) -> None:
+    content = bytearray(file.read_bytes())
+    if damage == "truncated":
+        file.write_bytes(content[: len(content) // 2])
+    elif damage == "changed":
+        content[len(content) // 2] ^= 0xFF
+        file.write_bytes(content)
+    else:
+        file.unlink()
