@@ -39,7 +39,9 @@ def notebook_of(script: Path) -> NotebookNode:
     """The notebook of a script, with the output of every cell."""
     metadata = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
     notebook = new_notebook(cells=cells_of(script.read_text(encoding="utf-8")), metadata=metadata)
-    NotebookClient(notebook, resources={"metadata": {"path": str(script.parent)}}, timeout=600).execute()
+    where = {"metadata": {"path": str(script.parent)}}
+    quiet = ["--Application.log_level=40"]  # it would warn that others on this machine might listen
+    NotebookClient(notebook, resources=where, timeout=600, extra_arguments=quiet).execute()
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)  # when each cell ran: another time in every run
     notebook.metadata.pop("language_info", None)

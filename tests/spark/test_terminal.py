@@ -77,7 +77,7 @@ def test_a_stream_is_shown_interrupted_and_goes_on(environment: dict[str, str], 
         JOB.replace("[pattern]", "stream = true\noptions = { maxFilesPerTrigger = '1' }\n\n[pattern]") + STREAM
     )
     command = [sys.executable, "-m", "cepheid.cli", "run", "job.toml", "--set", "spark.spark.master=local[1]"]
-    shown = in_terminal(command, environment, interrupt_at=r"\n *all ")
+    shown = in_terminal(command, environment, interrupt_at=r"\n    0 +\d")
     assert shown.code == 130, shown.text
     assert "live runs" in shown.text and "cepheid: interrupted; the checkpoint state is good" in shown.text
     assert not [noise for noise in NOISE if noise in shown.text], shown.text

@@ -101,11 +101,18 @@ def _plain_interrupts() -> Iterator[None]:
     if current_thread() is not main_thread():
         yield
         return
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    before, root = signal.signal(signal.SIGINT, signal.default_int_handler), logging.getLogger()
+    root.addFilter(_is_no_interrupt)
     try:
         yield
     finally:
+        root.removeFilter(_is_no_interrupt)
         signal.signal(signal.SIGINT, before)
+
+
+def _is_no_interrupt(record: logging.LogRecord) -> bool:
+    """py4j logs Ctrl-C with a trace, by the root logger, and raises it then."""
+    return not record.getMessage().startswith("KeyboardInterrupt while sending command")
 
 
 def _with_master(settings: Mapping[str, str]) -> dict[str, str]:
