@@ -10,9 +10,11 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from decimal import Decimal
 from tempfile import TemporaryDirectory
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 CORES = 2
@@ -54,3 +56,11 @@ def stop(query: StreamingQuery) -> None:
 def run(rows: DataFrame) -> None:
     """Compute every row and every column, and throw them away: Spark's `noop` sink."""
     rows.write.format("noop").mode("overwrite").save()
+
+
+def summary(answer: DataFrame, *names: str) -> tuple[int, Decimal | None]:
+    """How many rows an answer has, and the sum of hashes over some columns: answers that agree in both are the same,
+    in whatever order their rows are."""
+    hashes = F.sum(F.xxhash64(*names).cast("decimal(20,0)"))
+    [row] = answer.select(F.count(F.lit(1)), hashes).collect()
+    return row[0], row[1]

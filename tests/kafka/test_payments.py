@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -31,6 +32,8 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(cepheid.__file__).parents[1]
 
 @pytest.fixture
 def maven(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+        pytest.skip("Spark and Kafka need Java: neither is `java` on the PATH nor JAVA_HOME set")
     monkeypatch.syspath_prepend(str(EXAMPLE))
     import maven
 

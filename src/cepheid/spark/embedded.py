@@ -15,10 +15,13 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from threading import Thread, current_thread, main_thread
+from typing import Any
 
 from pyspark.sql import SparkSession
 
-__all__ = ["SparkSession", "after_interrupt", "embedded_spark", "job_session"]
+from cepheid.spark.session import context_of
+
+__all__ = ["SparkSession", "after_interrupt", "embedded_spark", "hushed", "job_session"]
 
 _QUIET = {"spark.ui.showConsoleProgress": "false"}
 _LOG_SETTINGS = Path(__file__).with_name("quiet-log4j2.properties")
@@ -47,7 +50,8 @@ def job_session(name: str, settings: Mapping[str, str]) -> Iterator[SparkSession
     builder = SparkSession.builder.appName(name)
     for key, value in {**_QUIET, **_with_master(settings)}.items():
         builder = builder.config(key, value)
-    logging.getLogger("SQLQueryContextLogger").disabled = True  # every error a second time, as JSON with its trace
+    for talkative in ("SQLQueryContextLogger", "py4j"):  # errors a second time, with their traces, and Ctrl-C with one
+        logging.getLogger(talkative).setLevel(logging.CRITICAL + 1)
     session = builder.getOrCreate()
     stop = session.stop
     with _plain_interrupts():
@@ -58,6 +62,23 @@ def job_session(name: str, settings: Mapping[str, str]) -> Iterator[SparkSession
             raise
         finally:
             stop()
+
+
+@contextmanager
+def hushed(session: SparkSession) -> Iterator[None]:
+    """Throw away what Spark prints: a thread that is stopped in the midst of its work prints a trace of its own, past
+    the log. Spark Connect prints elsewhere."""
+    context = context_of(session.range(0))
+    if context is None:
+        yield
+        return
+    java: Any = context._gateway.jvm  # type: ignore[union-attr]
+    before = java.java.lang.System.err
+    java.java.lang.System.setErr(java.java.io.PrintStream(java.java.io.OutputStream.nullOutputStream()))
+    try:
+        yield
+    finally:
+        java.java.lang.System.setErr(before)
 
 
 def after_interrupt(work: Callable[[], object], seconds: float = 30) -> None:

@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from cepheid.errors import InputError
-from cepheid.spark.embedded import after_interrupt
+from cepheid.spark.embedded import after_interrupt, hushed
 from cepheid.spark.session import context_of
 
 __all__ = [
@@ -139,9 +139,10 @@ def stop(session: SparkSession, others: frozenset[str], patience: float = 10) ->
     midst of it when that takes too long."""
 
     def stop_all() -> None:
-        for query in session.streams.active:
-            if str(query.id) not in others:
-                _stop(query, patience)
+        with hushed(session):
+            for query in session.streams.active:
+                if str(query.id) not in others:
+                    _stop(query, patience)
 
     after_interrupt(stop_all, patience + 20)
 
