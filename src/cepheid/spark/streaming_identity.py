@@ -19,7 +19,8 @@ _NAMES = {
     "buckets": "the buckets",
     "partition_by": "partition_by",
     "order_by": "order_by",
-    "columns": "the columns that travel or are read",
+    "columns": "the columns that travel",
+    "read": "the columns that conditions and measures read",
     "measures": "the measures",
     "time": "the time",
 }
@@ -35,6 +36,7 @@ def identity(
     columns: dict[str, str],
     measures: dict[str, str],
     time: str,
+    read: dict[str, str],
 ) -> str:
     """The identity of a plan, as JSON text; `text` shows the pattern to people and is not compared."""
     return json.dumps(
@@ -48,6 +50,7 @@ def identity(
             "columns": columns,
             "measures": measures,
             "time": time,
+            "read": read,
         }
     )
 
@@ -59,9 +62,9 @@ def refuse_difference(saved: str, given: str) -> None:
     before, now = json.loads(saved), json.loads(given)
     lines = []
     for field, name in _NAMES.items():
-        if before[field] != now[field]:
+        if before.get(field) != now[field]:
             field = "text" if field == "pattern" else field
-            lines.append(f"  {name}: was {_shown(before[field])}\n  {' ' * len(name)}   is {_shown(now[field])}")
+            lines.append(f"  {name}: was {_shown(before.get(field))}\n  {' ' * len(name)}   is {_shown(now[field])}")
     if lines:
         difference = "\n".join(lines)
         raise StateError(
