@@ -75,7 +75,7 @@ def assemble(events: Arranged, found: Assignments, shape: Shape) -> pa.Table:
     """The table of the matches, in their order."""
     count = len(found.at)
     starts = np.searchsorted(found.match, np.arange(count + 1)).astype(np.int64)
-    names = match_ids(events, found.match, found.variable, found.row, starts)
+    names = match_ids(events, found.variable, found.row, starts)
     moments = _moments(found.at, events) if shape.with_moment and events.order_by else None
     table = _every_row(events, found, shape, names, moments, starts) if shape.every_row else None
     if table is None:

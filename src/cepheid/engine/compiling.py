@@ -25,7 +25,7 @@ logger = logging.getLogger("cepheid.engine")
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
-COMPILED = ("buffer", "compiling", "deciding", "kernel", "layout", "lists", "machine", "sorting", "timers")
+COMPILED = ("buffer", "compiling", "deciding", "hashing", "kernel", "layout", "lists", "machine", "sorting", "timers")
 """The modules that compiled code is made of."""
 
 
