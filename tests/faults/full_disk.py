@@ -25,7 +25,7 @@ from cepheid import CepheidError
 from cepheid.spark.sinks import files
 
 PAGE = 4096
-ROOMS = (0, 2, 14)
+ROOMS = (0, 2, 6, 14, 30)
 """Pages that the rounds leave free, from none to some writes of a micro-batch."""
 
 
