@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,7 +14,6 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
 from cepheid import Pattern, StateError
-from cepheid.spark import StateReader
 
 RISING = (
     Pattern.begin("a")
@@ -126,12 +126,12 @@ def test_a_changed_type_is_refused_with_the_difference_and_the_choices(stream: S
 
 @pytest.mark.parametrize("damage", ["truncated", "changed", "missing"])
 def test_a_damaged_checkpoint_is_told(stream: Stream, damage: str) -> None:
-    """The files of the state, as a failing disk would leave them; with the good ones put back, the query goes on."""
+    """The files of the state, as a failing disk would leave them; with good ones the query goes on."""
     stream.put(event(1, 1, "a", 0))
     stream.run()
     stream.put(event(2, 2, "b", 5))
-    good = stream.place / "good"
-    shutil.copytree(stream.checkpoint, good)
+    good, stream.checkpoint = stream.checkpoint, str(stream.place / "copy")  # Spark has nothing of the copy in memory
+    shutil.copytree(good, stream.checkpoint)
     spoilt = 0
     for file in (Path(stream.checkpoint) / "state").rglob("*"):
         if file.suffix in (".changelog", ".zip", ".sst"):
@@ -139,13 +139,11 @@ def test_a_damaged_checkpoint_is_told(stream: Stream, damage: str) -> None:
             spoil(file, damage)
             spoilt += 1
     assert spoilt
-    stream.spark.sparkContext._jvm.org.apache.spark.sql.execution.streaming.state.StateStore.stop()  # type: ignore
     with pytest.raises((StreamingQueryException, StateError)) as told:
         stream.run()
-    assert "state" in str(told.value).lower()
-    shutil.rmtree(stream.checkpoint)
-    shutil.move(good, stream.checkpoint)
-    assert StateReader(stream.found(), stream.checkpoint).runs().count() == 1
+    said = str(told.value).split("=== Streaming Query ===")[0]
+    assert re.search(r"is damaged|incomplete|(?i:checksum)|STATE_STORE|changelog", said), said
+    stream.checkpoint = good
     found = stream.run(flush=True)
     assert [(match["a"]["id"], match["b"]["id"]) for match in found["matches"]] == [(1, 2)]
 

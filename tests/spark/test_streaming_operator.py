@@ -273,7 +273,7 @@ def test_a_step_that_was_not_committed_is_forgotten() -> None:
 
 def test_state_of_something_else_is_refused_with_the_difference() -> None:
     def named(fingerprint: str, text: str, buckets: list[int]) -> str:
-        return identity(fingerprint, text, True, buckets, ["key"], ["ts"], {"ts": "timestamp"}, {}, {}, "event")
+        return identity(fingerprint, text, True, buckets, ["key"], ["ts"], {"ts": "timestamp"}, {}, "event", {})
 
     stream = stream_of(A_B.tree, buckets=1, identity=named("f1", "a ~> b", [0]))
     stream.batch(table([event(1, 1, "a")]), 0)

@@ -11,7 +11,7 @@ handles one bucket at a time and gives cells of matches, timeouts, late and reje
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -203,10 +203,9 @@ class StreamPlan:
         self.automaton = build(tree, bound)
         self.output = Output(asked, tree, rows, self.automaton, self.partition_by, self.order_by)
         arguments = [node for argument in self.output.arguments for node in walk(argument)]
-        read = (*bound.columns, *(node.name for node in arguments if isinstance(node, NamedColumn)))
-        self.read = tuple(name for name in dict.fromkeys(read) if name not in self.output.travelling)
-        """The columns that conditions and measures read beside those that travel: with other types of these, saved
-        state would mean something else."""
+        self.read = (*bound.columns, *(node.name for node in arguments if isinstance(node, NamedColumn)))
+        """The columns that conditions and measures read: with other types of these, saved state would mean something
+        else, whether they travel or not."""
         self.asked = asked
         self.name = self._checked_name(name)
         self.options = options
@@ -242,11 +241,14 @@ class StreamPlan:
             self.bucket_ids,
             self.partition_by,
             self.order_by,
-            {name: self.rows.schema[name].dataType.simpleString() for name in self.output.travelling},
-            {name: self.rows.schema[name].dataType.simpleString() for name in self.read},
+            self._types(self.output.travelling),
             dict(self.asked.measures),
             self.timing.source,
+            self._types(self.read),
         )
+
+    def _types(self, names: Sequence[str]) -> dict[str, str]:
+        return {name: self.rows.schema[name].dataType.simpleString() for name in names}
 
     def operated(self, timeouts: bool, control: str | None = None, observed: str = OBSERVED) -> DataFrame:
         """The stream behind the stateful operator: cells by kind. `control`: the directory that says when the input is

@@ -20,7 +20,7 @@ _NAMES = {
     "partition_by": "partition_by",
     "order_by": "order_by",
     "columns": "the columns that travel",
-    "read": "the columns that are only read",
+    "read": "the columns that conditions and measures read",
     "measures": "the measures",
     "time": "the time",
 }
@@ -34,9 +34,9 @@ def identity(
     partition_by: Sequence[str],
     order_by: Sequence[str],
     columns: dict[str, str],
-    read: dict[str, str],
     measures: dict[str, str],
     time: str,
+    read: dict[str, str],
 ) -> str:
     """The identity of a plan, as JSON text; `text` shows the pattern to people and is not compared."""
     return json.dumps(
@@ -48,9 +48,9 @@ def identity(
             "partition_by": list(partition_by),
             "order_by": list(order_by),
             "columns": columns,
-            "read": read,
             "measures": measures,
             "time": time,
+            "read": read,
         }
     )
 
@@ -62,9 +62,9 @@ def refuse_difference(saved: str, given: str) -> None:
     before, now = json.loads(saved), json.loads(given)
     lines = []
     for field, name in _NAMES.items():
-        if before[field] != now[field]:
+        if before.get(field) != now[field]:
             field = "text" if field == "pattern" else field
-            lines.append(f"  {name}: was {_shown(before[field])}\n  {' ' * len(name)}   is {_shown(now[field])}")
+            lines.append(f"  {name}: was {_shown(before.get(field))}\n  {' ' * len(name)}   is {_shown(now[field])}")
     if lines:
         difference = "\n".join(lines)
         raise StateError(
