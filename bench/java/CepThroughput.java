@@ -3,6 +3,7 @@ import java.io.BufferedReader;
 import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.LongAdder;
@@ -20,7 +21,7 @@ import org.apache.flink.util.Collector;
  * What FlinkCEP needs for one query: events made in memory, heap state, event time.
  *
  * <p>Arguments: the query, events, keys, the window in milliseconds, parallelism, events of a first run that is not
- * counted (0: none), how many runs are. Prints a line of JSON a run: CPU and elapsed seconds of the job (not of the
+ * counted (0: none), how many runs are, and by how many milliseconds events may be late (0: they come in order). Prints a line of JSON a run: CPU and elapsed seconds of the job (not of the
  * start of the JVM), the number of matches, and the sums of their first and last times.
  */
 public final class CepThroughput {
@@ -34,15 +35,17 @@ public final class CepThroughput {
         int parallelism = Integer.parseInt(arguments[4]);
         long warmUp = Long.parseLong(arguments[5]);
         int runs = Integer.parseInt(arguments[6]);
+        Duration lateness = Duration.ofMillis(Long.parseLong(arguments[7]));
         if (warmUp > 0) {
-            job(query, warmUp, keys, window, parallelism);
+            job(query, warmUp, keys, window, parallelism, lateness);
         }
         for (int run = 0; run < runs; run++) {
-            System.out.println(job(query, events, keys, window, parallelism));
+            System.out.println(job(query, events, keys, window, parallelism, lateness));
         }
     }
 
-    private static String job(String query, long events, long keys, long window, int parallelism) throws Exception {
+    private static String job(
+            String query, long events, long keys, long window, int parallelism, Duration lateness) throws Exception {
         StreamExecutionEnvironment environment = StreamExecutionEnvironment.getExecutionEnvironment();
         environment.setParallelism(parallelism);
         environment.getConfig().enableObjectReuse();
@@ -55,7 +58,7 @@ public final class CepThroughput {
                         .returns(MadeEvent.class)
                         .filter(event -> event.time < events)
                         .assignTimestampsAndWatermarks(
-                                WatermarkStrategy.<MadeEvent>forMonotonousTimestamps()
+                                WatermarkStrategy.<MadeEvent>forBoundedOutOfOrderness(lateness)
                                         .withTimestampAssigner((event, before) -> event.time));
         Pattern<MadeEvent, ?> pattern = Queries.named(query, window);
         CEP.pattern(stream.keyBy(event -> event.key, Types.LONG), pattern)
