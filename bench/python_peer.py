@@ -22,7 +22,7 @@ from cepheid import Pattern
 
 VERSION = "1.2.2"
 ENVIRONMENT = Path(__file__).parent.parent / "build" / f"bobocep-{VERSION}"
-EVENTS, PER_KEY, WINDOW = 50_000, 100, 10
+EVENTS, PER_KEY, WINDOW = 20_000, 100, 10
 
 
 def queries(window: int) -> dict[str, Pattern]:
