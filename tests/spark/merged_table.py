@@ -25,6 +25,7 @@ OPTIONS = {
     "spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog",
     "spark.sql.catalog.lake.type": "hadoop",
     "spark.sql.catalog.lake.warehouse": str(PLACE / "lake"),
+    "spark.sql.catalog.lake.cache-enabled": "false",  # micro-batches are written by a session of their own
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.shuffle.partitions": "2",
     "spark.ui.enabled": "false",
