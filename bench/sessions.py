@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from decimal import Decimal
@@ -15,7 +14,6 @@ from tempfile import TemporaryDirectory
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.streaming.query import StreamingQuery
 
 CORES = 2
 OPTIONS = {
@@ -43,14 +41,6 @@ def benchmark_spark(cores: int = CORES) -> Iterator[SparkSession]:
             yield session
         finally:
             session.stop()
-
-
-def stop(query: StreamingQuery) -> None:
-    """Stop a query between two micro-batches, if there is such a moment soon: halfway, Spark fills the log."""
-    limit = time.monotonic() + 30
-    while query.status["isTriggerActive"] and time.monotonic() < limit:
-        time.sleep(0.05)
-    query.stop()
 
 
 def run(rows: DataFrame) -> None:

@@ -28,9 +28,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from reporting import Column, Section, as_json, environment, show
 from rich.console import Console
-from sessions import stop
 
 from cepheid import Pattern
+from cepheid.spark.jobs import stop_between_batches
 
 RATE = 500
 """Events a second."""
@@ -174,7 +174,7 @@ def soak(minutes: float) -> tuple[list[Sample], float]:
                     samples.append(_sample(seconds, memory, _live_heap(spark), counts))
             used = cpu_of_tree() - used
         finally:
-            stop(query)
+            stop_between_batches(query, patience=30)
             spark.stop()
     return samples, used
 

@@ -30,9 +30,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from reporting import Column, Section
-from sessions import CORES, benchmark_spark, stop
+from sessions import CORES, benchmark_spark
 
 from cepheid import Pattern
+from cepheid.spark.jobs import stop_between_batches
 from cepheid.spark.streaming_sinks import PROVIDER, ROCKSDB
 
 PATTERN = (
@@ -196,7 +197,7 @@ def latency(session: SparkSession, place: Path, seconds: int) -> list[float]:
 
     query = found.start(matches=note, checkpoint=str(place / "latency"), trigger={"processingTime": "1 second"})
     query.awaitTermination(seconds)
-    stop(query)
+    stop_between_batches(query, patience=30)
     return waited[len(waited) // 3 :]  # behind the first, slow micro-batches
 
 

@@ -31,6 +31,7 @@ __all__ = [
     "read_rows",
     "running",
     "stop",
+    "stop_between_batches",
     "watched",
     "write_rows",
 ]
@@ -135,19 +136,19 @@ def running(session: SparkSession) -> frozenset[str]:
 
 
 def stop(session: SparkSession, others: frozenset[str], patience: float = 10) -> None:
-    """End the queries of a job that was interrupted, all but the others: each at the end of its micro-batch, or in the
-    midst of it when that takes too long."""
+    """End the queries of a job that was interrupted, all but the others."""
 
     def stop_all() -> None:
         with hushed(session):
             for query in session.streams.active:
                 if str(query.id) not in others:
-                    _stop(query, patience)
+                    stop_between_batches(query, patience)
 
     after_interrupt(stop_all, patience + 20)
 
 
-def _stop(query: StreamingQuery, patience: float) -> None:
+def stop_between_batches(query: StreamingQuery, patience: float) -> None:
+    """Stop a query when its micro-batch has ended, if it does so soon: in the midst of one Spark fills the log."""
     last, deadline = _batch(query), monotonic() + patience
     while query.isActive and query.status["isTriggerActive"] and _batch(query) == last and monotonic() < deadline:
         sleep(0.05)
