@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import TypeVar
+from typing import Any, TypeVar
 
 Result = TypeVar("Result")
 PROCESSES = Path("/proc")
@@ -38,6 +38,8 @@ class Settings:
     """The directory with FlinkCEP's jars."""
     cases: tuple[str, ...] = ()
     """The rows of a section to measure; all if empty."""
+    keep: Callable[[Any], None] = lambda section: None
+    """Writes what a section has so far, for those that take an hour."""
 
     def wants(self, case: str) -> bool:
         """Whether a row is to be measured."""

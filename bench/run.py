@@ -63,11 +63,20 @@ def arguments() -> argparse.Namespace:
 def main() -> int:
     given = arguments()
     repeat = min(given.repeat, 2) if given.smoke else given.repeat
-    settings = Settings(repeat, given.events, given.smoke, given.stocks, given.flink, tuple(given.case))
+    results: list[Section] = []
+
+    def write(*unfinished: Section) -> None:
+        """What there is: a run that is stopped leaves what it has."""
+        measured = [*results, *unfinished]
+        if given.json:
+            given.json.write_text(json.dumps(as_json(facts, measured), indent=1, ensure_ascii=False), encoding="utf-8")
+        if given.markdown:
+            given.markdown.write_text(as_markdown(facts, measured), encoding="utf-8")
+
+    settings = Settings(repeat, given.events, given.smoke, given.stocks, given.flink, tuple(given.case), write)
     console = Console(width=None if Console().is_terminal else 200)
     facts = environment()
     console.print(headline(facts), highlight=False)
-    results: list[Section] = []
     for name in _sections(given.names):
         module = import_module(SECTIONS[name])
         results.append(module.measure(settings))
@@ -75,11 +84,7 @@ def main() -> int:
         if given.plots and results[-1].rows and hasattr(module, "draw"):
             given.plots.mkdir(parents=True, exist_ok=True)
             module.draw(results[-1]).savefig(given.plots / f"{name}.svg")
-        # Written after each section, so that a run that is stopped leaves what it has.
-        if given.json:
-            given.json.write_text(json.dumps(as_json(facts, results), indent=1, ensure_ascii=False), encoding="utf-8")
-        if given.markdown:
-            given.markdown.write_text(as_markdown(facts, results), encoding="utf-8")
+        write()
     return 0 if all(section.is_right for section in results) else 1
 
 

@@ -15,6 +15,8 @@ from tempfile import TemporaryDirectory
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from cepheid.spark import SESSION_OPTIONS
+
 CORES = 2
 OPTIONS = {
     "spark.ui.enabled": "false",
@@ -25,6 +27,7 @@ OPTIONS = {
     "spark.driver.memory": "4g",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.shuffle.partitions": "8",
+    **SESSION_OPTIONS,
 }
 """Eight partitions: the 200 that Spark takes without adaptive planning would only hurt the SQL that we are compared
 with."""
@@ -41,6 +44,18 @@ def benchmark_spark(cores: int = CORES) -> Iterator[SparkSession]:
             yield session
         finally:
             session.stop()
+
+
+@contextmanager
+def as_installed(session: SparkSession) -> Iterator[None]:
+    """The session without the options that make patterns cheaper."""
+    for name in SESSION_OPTIONS:
+        session.conf.unset(name)
+    try:
+        yield
+    finally:
+        for name, value in SESSION_OPTIONS.items():
+            session.conf.set(name, value)
 
 
 def run(rows: DataFrame) -> None:

@@ -127,6 +127,7 @@ def _ladder(section: Section, settings: Settings, file: Path, events: int, lengt
             row |= {"ratio": row["their_cpu"] / row["cpu"], "right": found["ours"] == found["theirs"]}
         row["matches"] = found.get("ours", found.get("theirs"))
         section.rows.append(row)
+        settings.keep(section)
         if len(stopped) == 2:
             return
 

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cepheid.spark import workers
+from cepheid.spark.cells import cells_of, narrowed, rows_of
 from cepheid.spark.workers import BUCKET, PAYLOAD, Pack, mask_width
 
 ROWS = st.lists(
@@ -24,7 +25,7 @@ def unpacked(pack: Pack, batches: list[pa.RecordBatch]) -> dict[int, list[dict[s
     found = defaultdict(list)
     for cells in pack(batches):
         for bucket, cell in zip(cells.column(BUCKET), cells.column(PAYLOAD), strict=True):
-            found[bucket.as_py()] += pa.ipc.open_stream(cell.as_buffer()).read_all().to_pylist()
+            found[bucket.as_py()] += rows_of(cell.as_buffer()).to_pylist()
     return found
 
 
@@ -46,3 +47,35 @@ def test_a_mask_beside_the_bucket_and_keys_written_once_change_no_row(rows: list
 @pytest.mark.parametrize(("bits", "width"), [(0, 8), (7, 8), (8, 16), (15, 16), (31, 32), (32, 64), (64, 64)])
 def test_masks_are_as_narrow_as_they_can_be(bits: int, width: int) -> None:
     assert mask_width(bits) == width
+
+
+EDGES = [sign * 2**bits + step for bits in (7, 15, 31) for sign in (1, -1) for step in (-1, 0, 1)]
+INTEGERS = {
+    pa.int8(): st.integers(-(2**7), 2**7 - 1),
+    pa.int16(): st.integers(-(2**15), 2**15 - 1),
+    pa.int32(): st.integers(-(2**31), 2**31 - 1),
+    pa.int64(): st.sampled_from([*EDGES, 0, 2**63 - 1, -(2**63)]),
+}
+
+
+@given(st.data(), st.sampled_from(list(INTEGERS)))
+def test_integers_travel_narrow_and_come_back(data: st.DataObject, kind: pa.DataType) -> None:
+    values = data.draw(st.lists(st.none() | INTEGERS[kind], min_size=1, max_size=4))
+    rows = pa.table({"value": pa.array(values, kind)})
+    [cell] = cells_of(narrowed(rows), [0, len(values)], ())
+    assert rows_of(cell.as_buffer()).equals(rows)
+
+
+@pytest.mark.parametrize(
+    ("values", "narrow"),
+    [
+        ([127, -128, None], pa.int8()),
+        ([128], pa.int16()),
+        ([-129], pa.int16()),
+        ([2**15], pa.int32()),
+        ([2**31], pa.int64()),
+        ([None], pa.int8()),
+    ],
+)
+def test_integers_are_as_narrow_as_their_values(values: list[int | None], narrow: pa.DataType) -> None:
+    assert narrowed(pa.table({"value": pa.array(values, pa.int64())})).schema.field("value").type == narrow

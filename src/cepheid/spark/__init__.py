@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING, Any
 from cepheid.errors import InputError
 
 if TYPE_CHECKING:
+    from cepheid.spark.session import SESSION_OPTIONS
     from cepheid.spark.sinks import files, table
     from cepheid.spark.state_reader import StateReader
 
-__all__ = ["StateReader", "files", "table"]
+__all__ = ["SESSION_OPTIONS", "StateReader", "files", "table"]
 
 OLDEST = (4, 0)
 
@@ -26,7 +27,11 @@ if tuple(int(part) for part in _version.split(".")[:2]) < OLDEST:
 
 
 def __getattr__(name: str) -> Any:
-    """What users of streams need, imported when they do: workers import this package, too."""
+    """What users need, imported when they do: workers import this package, too."""
+    if name == "SESSION_OPTIONS":
+        from cepheid.spark.session import SESSION_OPTIONS
+
+        return SESSION_OPTIONS
     if name == "StateReader":
         from cepheid.spark.state_reader import StateReader
 

@@ -32,7 +32,7 @@ from cepheid.spark.buckets import bucket_count, estimated_bytes, parallelism, sp
 from cepheid.spark.frames import arrow_schema, order_columns, partition_columns, refuse_names_by_case, unit_of
 from cepheid.spark.masks import computed, wanted
 from cepheid.spark.output import Asked, Output, result_columns
-from cepheid.spark.session import has_local_workers, use_this_python
+from cepheid.spark.session import advice, has_local_workers, use_this_python
 from cepheid.spark.shipping import shipped
 from cepheid.spark.sorted_rows import MatchSorted
 from cepheid.spark.timelines import timeline_of
@@ -258,6 +258,7 @@ class BatchPlan:
             rows=rows_that_travel(self.all_rows_travel),
             buckets=buckets if self.movement.buckets or not self.partition_by else f"{buckets}, by the input's size",
             shuffle=moved[self.movement.shuffle],
+            further=(("faster with", advice(self.rows.sparkSession)),),
             warnings=()
             if self.partition_by
             else ("One bucket: without partition_by nothing is parallel. Name the columns that a match shares.",),

@@ -19,7 +19,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from cepheid.spark.session import context_of
+from cepheid.spark.session import context_of, missing_options
 
 __all__ = ["SparkSession", "after_interrupt", "embedded_spark", "hushed", "job_session"]
 
@@ -53,6 +53,8 @@ def job_session(name: str, settings: Mapping[str, str]) -> Iterator[SparkSession
     for talkative in ("SQLQueryContextLogger", "py4j"):  # errors a second time, with their traces, and Ctrl-C with one
         logging.getLogger(talkative).setLevel(logging.CRITICAL + 1)
     session = builder.getOrCreate()
+    for key, value in missing_options(session).items():
+        session.conf.set(key, value)
     stop = session.stop
     with _plain_interrupts():
         try:

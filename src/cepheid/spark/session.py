@@ -1,6 +1,6 @@
-"""The Spark that a pattern runs on: where its workers are, and which Python they run.
+"""The Spark that a pattern runs on: where its workers are, which Python they run, which options make it fast.
 
-In: a DataFrame. Out: facts about its session, or an `InputError`.
+In: a DataFrame or its session. Out: facts about it, or an `InputError`.
 """
 
 from __future__ import annotations
@@ -10,9 +10,13 @@ import sys
 
 from pyspark import SparkContext
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from cepheid.errors import InputError
+
+SESSION_OPTIONS = {"spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1)}
+"""Options of a session that make patterns cheaper. With a limit on the bytes of an Arrow batch, Spark adds up the sizes
+of all columns anew after every row; this value means none. The limit on rows stays."""
 
 
 def require_dataframe(rows: object) -> DataFrame:
@@ -44,3 +48,17 @@ def use_this_python(rows: DataFrame) -> None:
     context = context_of(rows)
     if context is not None and "PYSPARK_PYTHON" not in os.environ:
         context.pythonExec = sys.executable
+
+
+def missing_options(session: SparkSession) -> dict[str, str]:
+    """Those of the options that nobody has set in this session."""
+    return {name: value for name, value in SESSION_OPTIONS.items() if session.conf.get(name, None) is None}
+
+
+def advice(session: SparkSession) -> str:
+    """What to set for speed, for explanations; empty where it is set, or where Spark has no such option."""
+    try:
+        slow = {name: value for name, value in SESSION_OPTIONS.items() if session.conf.get(name) != value}
+    except PySparkException:  # Spark 4.0
+        return ""
+    return ", ".join(f'spark.conf.set("{name}", "{value}")' for name, value in slow.items())

@@ -52,10 +52,14 @@ def read(saved: bytes, what: str) -> tuple[dict[str, Any], list[bytes]]:
     return head, parts
 
 
+_SMALL = pa.ipc.IpcWriteOptions(compression="lz4")
+"""Spark's state store hands bytes over as text, sign by sign."""
+
+
 def table_bytes(table: pa.Table) -> bytes:
     """A table as Arrow IPC."""
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
+    with pa.ipc.new_stream(sink, table.schema, options=_SMALL) as writer:
         writer.write_table(table.combine_chunks())
     return bytes(sink.getvalue())
 

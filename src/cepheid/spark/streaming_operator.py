@@ -10,11 +10,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
+from cepheid.spark.cells import rows_of
 from cepheid.spark.streaming_bucket import REASON, TIME, BucketRuns, Decided, StreamWork
 from cepheid.spark.streaming_format import table_bytes
 from cepheid.spark.streaming_store import BucketStore, Head
@@ -92,7 +94,7 @@ class StreamOperator(StatefulProcessor):
     def _sorted(self, cells: list[Any], watermark: int, ended: bool) -> _Sorted:
         if not cells:
             return _Sorted(None, None, None)
-        rows = pa.concat_tables([pa.ipc.open_stream(bytes(cell)).read_all() for cell in cells])
+        rows = pa.concat_tables([rows_of(pa.py_buffer(cell)) for cell in cells])
         reasons = rows[REASON].to_numpy()
         is_rejected = reasons != 0
         time = pc.fill_null(rows[TIME], 0).to_numpy()
@@ -138,16 +140,19 @@ class StreamOperator(StatefulProcessor):
             "state_bytes": self.store.state_bytes,
             "written_bytes": written_bytes,
         }
-        cells: list[dict[str, Any]] = [{KIND: COUNTS, PAYLOAD: None, **counts}]
+        kinds, cells = [COUNTS], [b""]
         outputs = [(MATCHES, table) for table in matches] + [(TIMEOUTS, table) for table in timeouts]
         outputs += [
             (kind, table) for kind, table in ((LATE, rows.late), (REJECTED, rows.rejected)) if table is not None
         ]
         for kind, table in outputs:
             for begin in range(0, table.num_rows, ROWS_OF_A_CELL):
-                cells.append({KIND: kind, PAYLOAD: table_bytes(table.slice(begin, ROWS_OF_A_CELL))})
-        frame = pd.DataFrame(cells, columns=[KIND, PAYLOAD, *COUNTED])
-        yield frame.astype(dict.fromkeys(COUNTED, "Int64"))
+                kinds.append(kind)
+                cells.append(table_bytes(table.slice(begin, ROWS_OF_A_CELL)))
+        none = np.zeros(len(cells) - 1, np.int64)  # what is added up of cells; NULLs would cost pandas far more
+        yield pd.DataFrame(
+            {KIND: kinds, PAYLOAD: cells} | {name: np.append(counts[name], none) for name in COUNTED}, copy=False
+        )
 
 
 @dataclass(frozen=True)

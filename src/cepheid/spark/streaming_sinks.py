@@ -9,6 +9,7 @@ those of that number, and a function is told the number.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from pyspark.sql.types import StructType
 
 from cepheid.conditions.printing import quoted
 from cepheid.errors import InputError
+from cepheid.spark.session import missing_options
 from cepheid.spark.sinks import Files, Table
 from cepheid.spark.streaming_failures import watched
 from cepheid.spark.streaming_flush import Checkpoint
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
 
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+CELLS_OF_A_TASK = 16
+"""Cells whose rows one task writes: with few matches most tasks, and files, would be next to empty."""
 NEW_ROWS = "cepheid_new_rows"
 Function: TypeAlias = Callable[[DataFrame, int], None]
 
@@ -129,10 +133,11 @@ class Router:
     def __call__(self, cells: DataFrame, batch: int) -> None:
         cells = cells.persist()
         try:
-            kinds = {row[0] for row in cells.select(KIND).distinct().collect()}
+            counts = Counter(row[0] for row in cells.select(KIND).collect())  # cells are few; to count in Spark is dear
             for kind, write in self.writers.items():
-                if kind in kinds:
-                    write(self.rows_of[kind](cells), batch)
+                if counts[kind]:
+                    few = cells.coalesce(-(-counts[kind] // CELLS_OF_A_TASK))
+                    write(self.rows_of[kind](few), batch)
         finally:
             cells.unpersist()
 
@@ -207,6 +212,7 @@ def _settings(session: SparkSession, partitions: int) -> Iterator[None]:
         PROVIDER: ROCKSDB,
         "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
         "spark.sql.shuffle.partitions": str(partitions),
+        **missing_options(session),
     }
     before = {key: session.conf.get(key, None) for key in wanted}
     for key, value in wanted.items():

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from cepheid.engine.matcher import match_partitions
 from cepheid.engine.negation_after import Gaps, Sift
 from cepheid.engine.tables import Tables
 from cepheid.errors import InputError, LimitError
+from cepheid.spark.cells import cells_of, narrowed, rows_of
 
 BUCKET, PAYLOAD = "__bucket", "__payload"
 PACKED_ROWS = 1 << 19
@@ -65,8 +65,8 @@ def gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
 class Pack:
     """Makes a few binary cells of many rows, one per bucket: Spark then moves cells, not rows.
 
-    Each column costs the JVM much for each row, so a mask may travel in the low `bits` of the bucket's column. Texts
-    of `keys` are written once a cell: a key usually has many rows.
+    Each column costs the JVM much for each row, so a mask may travel in the low `bits` of the bucket's column. `keys`
+    name the columns whose texts are written once a cell.
     """
 
     keys: tuple[str, ...] = ()
@@ -80,39 +80,15 @@ class Pack:
             small = buckets.astype(np.int16) if buckets.max() < 1 << 15 else buckets  # numpy sorts those by radix
             order = np.argsort(small, kind="stable")
             names, begins = np.unique(buckets[order], return_index=True)
-            sorted_rows = self._without_bucket(table, numbers).take(pa.array(order)).combine_chunks()
-            yield pa.RecordBatch.from_arrays(
-                [pa.array(names, pa.int32()), self._cells(sorted_rows, [*begins, len(order)])], [BUCKET, PAYLOAD]
-            )
-
-    def _cells(self, rows: pa.Table, bounds: list[int]) -> pa.Array:
-        """The rows between each two bounds as one binary value."""
-        sink = pa.BufferOutputStream()
-        offsets = [0]
-        for begin, end in pairwise(bounds):
-            cell = rows.slice(begin, end - begin)
-            for name in self.keys:
-                if is_text(cell.schema.field(name).type):
-                    cell = cell.set_column(cell.column_names.index(name), name, cell[name].dictionary_encode())
-            with pa.ipc.new_stream(sink, cell.schema) as writer:
-                writer.write_table(cell)
-            offsets.append(sink.tell())
-        places = pa.py_buffer(np.array(offsets, np.int32))
-        return pa.Array.from_buffers(pa.binary(), len(offsets) - 1, [None, places, sink.getvalue()])
+            rows = narrowed(self._without_bucket(table, numbers)).take(pa.array(order)).combine_chunks()
+            cells = cells_of(rows, [*begins, len(order)], self.keys)
+            yield pa.RecordBatch.from_arrays([pa.array(names, pa.int32()), cells], [BUCKET, PAYLOAD])
 
     def _without_bucket(self, table: pa.Table, numbers: npt.NDArray[Any]) -> pa.Table:
         if not self.bits:
             return table.drop_columns([BUCKET])
         mask = (numbers & ((1 << self.bits) - 1)).astype(f"int{mask_width(self.bits)}")
         return table.set_column(table.column_names.index(BUCKET), self.mask, pa.array(mask))
-
-
-def is_text(kind: pa.DataType) -> bool:
-    """Whether values are of any length."""
-    return any(
-        is_one(kind)
-        for is_one in (pa.types.is_string, pa.types.is_binary, pa.types.is_large_string, pa.types.is_large_binary)
-    )
 
 
 @dataclass(frozen=True)
@@ -171,7 +147,7 @@ class MatchPacked(Work):
         cells, size = [], 0
         for batch in batches:
             for cell in batch.column(PAYLOAD):
-                cells.append(pa.ipc.open_stream(cell.as_buffer()).read_all())
+                cells.append(rows_of(cell.as_buffer()))
                 size += cells[-1].nbytes
                 if size > self.max_bucket_bytes:
                     raise self.too_large(cells)

@@ -1,0 +1,67 @@
+"""Rows of one bucket as one binary value, made small where that is cheap: Spark copies, sums up and compresses each
+byte of it.
+
+In: rows sorted by bucket. Out: cells, and the rows of a cell. `workers.Pack` makes them; matching reads them.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+_ORIGINAL = b"original"
+"""Of a field that was made narrower: the type that it had."""
+_WIDE = {str(kind): kind for kind in (pa.int16(), pa.int32(), pa.int64())}
+_NARROW = (pa.int8(), pa.int16(), pa.int32())
+
+
+def narrowed(rows: pa.Table) -> pa.Table:
+    """The rows with integers as narrow as their values allow."""
+    for index, field in enumerate(rows.schema):
+        if str(field.type) not in _WIDE:
+            continue
+        least, most = pc.min_max(rows.column(index)).as_py().values()
+        most = 0 if most is None else max(most, ~least)  # all NULL; ~least: the largest value that needs as many bits
+        kind = next((kind for kind in _NARROW if most < 1 << kind.bit_width - 1), field.type)
+        if kind.bit_width < field.type.bit_width:
+            narrow = pa.field(field.name, kind, metadata={_ORIGINAL: str(field.type)})
+            rows = rows.set_column(index, narrow, rows.column(index).cast(kind, safe=False))
+    return rows
+
+
+def cells_of(rows: pa.Table, bounds: list[int], keys: tuple[str, ...]) -> pa.Array:
+    """The rows between each two bounds as one binary value. Texts of `keys` are written once a cell: a key usually has
+    many rows."""
+    sink = pa.BufferOutputStream()
+    offsets = [0]
+    for begin, end in pairwise(bounds):
+        cell = rows.slice(begin, end - begin)
+        for name in keys:
+            if _is_text(cell.schema.field(name).type):
+                cell = cell.set_column(cell.column_names.index(name), name, cell[name].dictionary_encode())
+        with pa.ipc.new_stream(sink, cell.schema) as writer:
+            writer.write_table(cell)
+        offsets.append(sink.tell())
+    places = pa.py_buffer(np.array(offsets, np.int32))
+    return pa.Array.from_buffers(pa.binary(), len(offsets) - 1, [None, places, sink.getvalue()])
+
+
+def rows_of(cell: pa.Buffer) -> pa.Table:
+    """The rows of a cell, with the types that they had; texts of keys are still dictionaries."""
+    rows = pa.ipc.open_stream(cell).read_all()
+    for index, field in enumerate(rows.schema):
+        if field.metadata and _ORIGINAL in field.metadata:
+            kind = _WIDE[field.metadata[_ORIGINAL].decode()]
+            rows = rows.set_column(index, field.name, rows.column(index).cast(kind))
+    return rows
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    """Whether values are of any length."""
+    return any(
+        is_one(kind)
+        for is_one in (pa.types.is_string, pa.types.is_binary, pa.types.is_large_string, pa.types.is_large_binary)
+    )
