@@ -62,8 +62,9 @@ def test_growth(measured: tuple[Path, dict[str, list[dict[str, Any]]]]) -> None:
 
 
 def test_streaming(measured: tuple[Path, dict[str, list[dict[str, Any]]]]) -> None:
-    floor, few, many = measured[1]["streaming"]
+    floor, low, few, many = measured[1]["streaming"]
     assert floor["cpu"] > 0 and few["ratio"] == pytest.approx(few["cpu"] / floor["cpu"])
+    assert low["cpu"] > 0 and few["to_low"] == pytest.approx(few["cpu"] / low["cpu"])
     assert few["right"] is many["right"] is True and few["matches"] > 0 and many["state"] > few["state"] > 0
 
 

@@ -56,9 +56,6 @@ def missing_options(session: SparkSession) -> dict[str, str]:
 
 
 def advice(session: SparkSession) -> str:
-    """What to set for speed, for explanations; empty where it is set, or where Spark has no such option."""
-    try:
-        slow = {name: value for name, value in SESSION_OPTIONS.items() if session.conf.get(name) != value}
-    except PySparkException:  # Spark 4.0
-        return ""
+    """What to set for speed, for explanations; empty where it is set, or is what Spark does anyway."""
+    slow = {name: value for name, value in SESSION_OPTIONS.items() if str(session.conf.get(name)).rstrip("b") != value}
     return ", ".join(f'spark.conf.set("{name}", "{value}")' for name, value in slow.items())
