@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter
 from reporting import Cell
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
@@ -45,7 +46,11 @@ def curves(
         for number, (name, (across, upwards)) in enumerate(series.items()):
             axes.plot(across, upwards, "o-", markersize=3.5, label=name, color=COLOURS[number % len(COLOURS)])
         axes.set_xlabel(title)
-        axes.set_xscale("log")
+        most = max(max(across) / min(across) for across, _ in series.values())
+        if logarithmic or most > 100:  # what is in proportion should look so, where it fits
+            axes.set_xscale("log")
+        else:
+            axes.xaxis.set_major_formatter(EngFormatter())
         if logarithmic:
             axes.set_yscale("log")
         else:
