@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-_ORIGINAL = b"original"
+_ORIGINAL = b"cepheid.original"
 """Of a field that was made narrower: the type that it had."""
 _WIDE = {str(kind): kind for kind in (pa.int16(), pa.int32(), pa.int64())}
 _NARROW = (pa.int8(), pa.int16(), pa.int32())
