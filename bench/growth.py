@@ -131,4 +131,4 @@ def draw(section: Section) -> Figure:
     from plots import curves
 
     kinds = list(dict.fromkeys(str(row["grown"]) for row in section.rows))
-    return curves({kind: {kind: curve(section, kind)} for kind in kinds}, "CPU seconds of the job", logarithmic=False)
+    return curves({kind: {"": curve(section, kind)} for kind in kinds}, "CPU seconds of the job", logarithmic=False)

@@ -13,6 +13,7 @@ from matplotlib.ticker import EngFormatter
 from reporting import Cell
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+STYLES = ("solid", "dashed", "dotted", "dashdot", (0, (6, 1, 1, 1, 1, 1)))
 
 
 def bars(names: Sequence[str], series: Mapping[str, Sequence[Cell]], label: str, logarithmic: bool = True) -> Figure:
@@ -39,12 +40,19 @@ def bars(names: Sequence[str], series: Mapping[str, Sequence[Cell]], label: str,
 def curves(
     panels: Mapping[str, Mapping[str, tuple[Sequence[float], Sequence[float]]]], label: str, logarithmic: bool = True
 ) -> Figure:
-    """Curves in panels side by side: panel → curve → (across, upwards)."""
+    """Curves in panels side by side: panel → curve → (across, upwards). What stands before a comma in a curve's name
+    gives its colour, what stands behind it the style of its line."""
     figure = Figure(figsize=(3.6 * len(panels), 3.6), layout="constrained")
     every = figure.subplots(1, len(panels), squeeze=False)[0]
+    names = list(dict.fromkeys(name for series in panels.values() for name in series))
+    colours, styles = ({part: None for part in parts} for parts in zip(*map(_parts, names), strict=True))
     for axes, (title, series) in zip(every, panels.items(), strict=True):
-        for number, (name, (across, upwards)) in enumerate(series.items()):
-            axes.plot(across, upwards, "o-", markersize=3.5, label=name, color=COLOURS[number % len(COLOURS)])
+        for name, (across, upwards) in series.items():
+            colour, style = (
+                list(kinds).index(part) for kinds, part in zip((colours, styles), _parts(name), strict=True)
+            )
+            look = {"color": COLOURS[colour % len(COLOURS)], "linestyle": STYLES[style % len(STYLES)]}
+            axes.plot(across, upwards, marker="o", markersize=3.5, label=name, **look)
         axes.set_xlabel(title)
         most = max(max(across) / min(across) for across, _ in series.values())
         if logarithmic or most > 100:  # what is in proportion should look so, where it fits
@@ -56,11 +64,20 @@ def curves(
         else:
             axes.set_ylim(bottom=0)
         axes.grid(visible=True, linewidth=0.3)
-        if len(series) > 1:
-            axes.legend(fontsize=7)
         axes.spines[["top", "right"]].set_visible(False)
     every[0].set_ylabel(label)
+    if len(names) > 1:
+        handles = dict(zip(*reversed(every[0].get_legend_handles_labels()), strict=True))
+        shown = sorted(handles, key=lambda name: list(colours).index(_parts(name)[0]))
+        figure.legend(
+            [handles[name] for name in shown], shown, loc="outside lower center", ncols=len(styles), fontsize=7
+        )
     return figure
+
+
+def _parts(name: str) -> tuple[str, str]:
+    colour, _, style = name.partition(", ")
+    return colour, style
 
 
 def _short(value: float) -> str:

@@ -24,7 +24,8 @@ from measuring import Settings, peak_memory
 from reporting import Column, Section
 from stocks import EVENT
 
-from cepheid import CepheidError, Pattern
+from cepheid import Pattern
+from cepheid.errors import LimitError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -168,8 +169,9 @@ def _ours(file: str, window: str, *sequence: str) -> None:
         found = query(list(sequence), int(window)).match_events(
             table, order_by=("time", "line"), max_runs=MAXIMUM_RUNS, max_matches_per_event=MAXIMUM_MATCHES
         )
-    except CepheidError as error:
-        print(json.dumps({"stopped": str(error).splitlines()[0], "memory": peak_memory()}))
+    except LimitError as error:
+        limit = "runs" if "max_runs" in str(error) else "matches"
+        print(json.dumps({"stopped": f"its limit of {limit}", "memory": peak_memory()}))
         return
     spent = time.process_time() - begun
     print(json.dumps({"matches": found.matches_table.num_rows, "cpu": spent, "memory": peak_memory()}))
