@@ -60,10 +60,16 @@ def job_session(name: str, settings: Mapping[str, str]) -> Iterator[SparkSession
         try:
             yield session
         except KeyboardInterrupt:
-            stop = partial(after_interrupt, session.stop)
+            stop = partial(after_interrupt, partial(_stop_quietly, session))
             raise
         finally:
             stop()
+
+
+def _stop_quietly(session: SparkSession) -> None:
+    """Stop Spark in the midst of whatever it does."""
+    with hushed(session):
+        session.stop()
 
 
 @contextmanager
