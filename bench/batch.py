@@ -7,7 +7,7 @@ window. All in one run, in turn, CPU seconds of the JVM and of all Python proces
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -145,12 +145,16 @@ def measure(settings: Settings) -> Section:
 def _jobs(spark: SparkSession, path: str, cases: list[Case]) -> dict[str, Callable[[], None]]:
     def job(case: Case) -> Callable[[], None]:
         def once() -> None:
-            with as_installed(spark) if case.as_installed else nullcontext():
+            with _session_for(case, spark):
                 run(case.job(spark.read.parquet(path)))
 
         return once
 
     return {case.name: job(case) for case in cases}
+
+
+def _session_for(case: Case, spark: SparkSession) -> AbstractContextManager[None]:
+    return as_installed(spark) if case.as_installed else nullcontext()
 
 
 def _row(
@@ -173,7 +177,8 @@ def _row(
     if case.beside is not None:
         events = spark.read.parquet(path)
         forget_peaks()
-        found = summary(case.job(events), *COMPARED)
+        with _session_for(case, spark):
+            found = summary(case.job(events), *COMPARED)
         row |= {"matches": found[0], "worker": largest_worker() / 1e6}
         if "lead" in case.beside:
             row["right"] = found == summary(_named(case.beside).job(events), *COMPARED)

@@ -234,7 +234,7 @@ def measure(settings: Settings) -> Section:
         notes=[
             "a → b → c within 1 hour, past last event; the watermark 1 second behind. Median of the later half of "
             f"{size.batches} micro-batches: the JVM compiles on the way. many live keys: {size.live:,} open runs, of "
-            f"which a micro-batch touches {size.keys:,}. Everything else has run once before in the same JVM.",
+            f"which a micro-batch touches {size.keys:,}. Shuffle and pattern have run once before in the same JVM.",
             "latency: from the moment at which an event is made to the moment at which its match has reached the sink, "
             f"at micro-batches of 1 second, 1,000 events a second, watermark 0, over {size.seconds} s of which the "
             "first third is not counted.",

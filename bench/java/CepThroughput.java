@@ -21,8 +21,9 @@ import org.apache.flink.util.Collector;
  * What FlinkCEP needs for one query: events made in memory, heap state, event time.
  *
  * <p>Arguments: the query, events, keys, the window in milliseconds, parallelism, events of a first run that is not
- * counted (0: none), how many runs are, and by how many milliseconds events may be late (0: they come in order). Prints a line of JSON a run: CPU and elapsed seconds of the job (not of the
- * start of the JVM), the number of matches, and the sums of their first and last times.
+ * counted (0: none), how many runs are, and by how many milliseconds events may be late (0: they come in order). Prints
+ * a line of JSON a run: CPU and elapsed seconds of the job (not of the start of the JVM), the number of matches, and the
+ * sums of their first and last times.
  */
 public final class CepThroughput {
     private CepThroughput() {}
