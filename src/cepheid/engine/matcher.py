@@ -22,6 +22,7 @@ from cepheid.conditions import bind
 from cepheid.engine.columns import Columns, columns, columns_of, joined, nothing_held, selected, text_codes, texts_in
 from cepheid.engine.kernel import buffer, drive
 from cepheid.engine.kernel import layout as l
+from cepheid.engine.compact_runs import match_whole
 from cepheid.engine.kernel.compiling import announce_compilation
 from cepheid.engine.problems import problem
 from cepheid.engine.runs import not_before
@@ -58,10 +59,17 @@ def match_partitions(
     `where`: how an error calls a partition and an event. `sift`: which of the matches stay.
     """
     capacity = 1 << (min(max(FEWEST, len(columns.time) // 4), MOST) - 1).bit_length()
+    if tables.compact.is_compact and sift is None:
+        return match_whole(tables, columns, bounds, where, capacity), no_assignments()
     drive = _Drive(tables, new_pool(tables, capacity=capacity))
     drive.matches.sift = sift
     drive.match(columns, bounds, np.zeros(0, np.int64), finish, moment, where)
     return drive.decided()
+
+
+def no_assignments() -> Assignments:
+    """What no match took."""
+    return Assignments(*(np.zeros(0, np.int64) for _ in range(4)))
 
 
 def warm_up() -> None:

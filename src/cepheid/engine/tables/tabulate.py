@@ -17,6 +17,7 @@ from cepheid.automaton.model import Automaton, Position, Take
 from cepheid.conditions import Predicate, Registers
 from cepheid.conditions.expression import Expression, SparkExpression
 from cepheid.engine.kernel import layout as l
+from cepheid.engine.tables import compact
 from cepheid.engine.tables.pages import pages
 from cepheid.engine.tables.programs import Compiler, NotCompiled
 from cepheid.syntax.tree import Contiguity, EventCount, NotLink, SkipKind, Span
@@ -68,6 +69,10 @@ class Tables:
     """The registers that hold codes of texts."""
     pages: tuple[tuple[int, ...], ...]
     """The predicates that each word of an event's bits holds, bit by bit (see `pages`)."""
+    compact: compact.Decision
+    """Whether whole partitions are matched by cohorts."""
+    registers_read: npt.NDArray[np.uint64]
+    """For each position, bits of the registers that a run there may still have read."""
 
     def for_workers(self) -> Tables:
         """The same tables without what cannot travel to another process: conditions stay as their text."""
@@ -86,6 +91,8 @@ class Options:
     max_runs: int = 10_000_000
     max_matches_per_event: int = 1_000_000
     dominance: bool = True
+    compact: bool = True
+    """Whether partial matches with the same future may be kept as one (see `compact`)."""
 
 
 def tabulate(automaton: Automaton, options: Options) -> Tables:
@@ -169,6 +176,17 @@ class _Tabulation:
             code.known_at_first,
             tuple(code.texts),
             self.pages.predicates,
+            compact.decide(automaton, self.options.timeouts, self.options.compact),
+            compact.registers_read(
+                arrays.positions,
+                arrays.ways,
+                arrays.lists,
+                arrays.programs,
+                arrays.code,
+                arrays.updates,
+                arrays.updates_of,
+                len(automaton.positions),
+            ),
         )
 
     def params(self) -> npt.NDArray[np.int64]:

@@ -1,0 +1,205 @@
+"""Running cohorts over whole partitions, with memory that grows.
+
+In: a pattern's tables and the columns of its events. Out: which rows each match took. Called by `matcher` for patterns
+that `tables.compact` allows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cepheid.engine.columns import Columns
+from cepheid.engine.kernel import cohort_layout as c
+from cepheid.engine.kernel import cohorts
+from cepheid.engine.kernel import layout as l
+from cepheid.engine.kernel.compiling import announce_compilation
+from cepheid.engine.problems import problem
+from cepheid.engine.tables.tabulate import Tables
+from cepheid.errors import LimitError
+from cepheid.rows.arrange import Integers
+from cepheid.rows.assemble import Assignments
+
+SMALLEST_NODES = 1 << 12
+LARGEST_OUTPUT = 1 << 20
+"""Events of matches that are listed before they are fetched, at most."""
+
+
+class CohortPool(NamedTuple):
+    """The arrays, in the form that the kernel takes."""
+
+    runs: Any
+    extra: Any
+    registers: Any
+    buckets: Any
+    twins: Any
+    changed: Any
+    created: Any
+    candidates: Any
+    nodes: Any
+    marks: Any
+    lists: Any
+    slots: Any
+    read: Any
+    """For each position, the registers that a run there may still have read."""
+    trail: Any
+    found: Any
+    order: Any
+    ranked: Any
+    levels: Any
+    targets: Any
+    taken: Any
+    matches: Any
+    counters: Any
+    stack: Any
+
+
+WITH_RUNS = ("runs", "extra", "registers", "changed", "created", "candidates")
+WITH_NODES = ("nodes", "marks")
+WITH_FOUND = ("found", "order", "ranked", "levels")
+
+
+def match_whole(
+    tables: Tables, columns: Columns, bounds: Integers, where: Callable[[int, int], str], room: int
+) -> Assignments:
+    """All matches of whole partitions; `room`: cohorts that there is room for at first, a power of two."""
+    announce_compilation()
+    pool = new_cohort_pool(tables, room)
+    listed = _Listed()
+    progress = np.array([0, bounds[0]], np.int64)
+    stopped_at = (-1, -1)
+    while True:
+        status = int(cohorts.match_cohorts(tables.arrays, columns, pool, bounds, progress))
+        listed.fetch(pool)
+        if status == l.DONE:
+            return listed.assignments()
+        here = int(progress[0]), int(progress[1])
+        if status == l.GROW:
+            _collect(tables, columns, pool, here, where)
+            pool = _with_room(tables, columns, pool, here == stopped_at)
+            stopped_at = here
+        elif status == c.FULL:
+            pool = _with_room_for_listing(pool)
+        else:
+            raise problem(status, tables, pool, 0, where(*here))
+
+
+def new_cohort_pool(tables: Tables, room: int) -> CohortPool:
+    """Empty working memory."""
+    arrays = tables.arrays
+    params, positions = arrays.params, arrays.positions
+    has_rivals = bool((positions[:, l.S_RIVALS] < positions[:, l.S_RIVALS_END]).any())
+    nodes = max(SMALLEST_NODES, room)
+    few = max(8, room // 16)
+    pool = CohortPool(
+        runs=np.zeros((room, c.E_SIZE), np.int32),
+        extra=np.zeros((room if has_rivals else 1, l.X_SIZE), np.int32),
+        registers=np.zeros((room if tables.initial else 1, len(tables.initial) + 1), np.int64),
+        buckets=np.full(room if params[l.P_INDEXED] else 1, l.NONE, np.int32),
+        twins=np.full(room, l.NONE, np.int32),
+        changed=np.zeros(room, np.int32),
+        created=np.zeros((room, 5), np.int32),
+        candidates=np.zeros(room, np.int32),
+        nodes=np.zeros((nodes, c.H_SIZE), np.int32),
+        marks=np.full(nodes, l.NONE, np.int32),
+        lists=np.zeros((1, l.L_SIZE * len(positions)), np.int64),
+        slots=np.full((1, l.K_BEFORE), l.NONE, np.int64),
+        read=tables.registers_read,
+        trail=np.zeros(c.STACK, np.int64),
+        found=np.zeros((few, c.F_SIZE), np.int64),
+        order=np.zeros((few, 2), np.int64),
+        ranked=np.zeros((few, c.V_SIZE), np.int64),
+        levels=np.zeros((few, c.Y_SIZE), np.int64),
+        targets=np.zeros(few, np.int32),
+        taken=np.zeros((few, 2), np.int32),
+        matches=np.zeros((few, 2), np.int64),
+        counters=np.zeros(c.Q_COHORT_SIZE, np.int64),
+        stack=np.zeros((64, 2), np.int64),
+    )
+    pool.lists[:, l.L_HEAD :: l.L_SIZE] = l.NONE
+    pool.slots[:, l.K_LIVE] = 0
+    pool.counters[[l.Q_FREE_RUN, l.Q_PROBLEM, l.Q_PROBLEM_VALUE]] = l.NONE
+    pool.counters[c.Q_CHECK_AT] = params[l.P_MAX_RUNS]
+    if tables.initial:
+        pool.registers[0, :-1] = tables.initial
+        pool.registers[0, -1] = np.uint64(tables.known_at_first).astype(np.int64)
+    return pool
+
+
+def _collect(
+    tables: Tables, columns: Columns, pool: CohortPool, here: tuple[int, int], where: Callable[[int, int], str]
+) -> None:
+    """Drop what is over, and see that what is left stays within the limit."""
+    limit = int(tables.arrays.params[l.P_MAX_RUNS])
+    cohorts.collect(tables.arrays, columns, pool, here[1])
+    used = int(pool.counters[l.Q_USED_NODES])
+    if used > limit:
+        raise LimitError(
+            f"{where(*here)}: partial matches hold {used} events, some of them more than once; max_runs is {limit}.\n"
+            "  Give the pattern a window, a skip strategy such as past_last_event, or an until; or raise max_runs."
+        )
+    pool.counters[c.Q_CHECK_AT] = max(limit, used + limit // 8)
+
+
+def _with_room(tables: Tables, columns: Columns, pool: CohortPool, was_in_vain: bool) -> CohortPool:
+    """The pool, larger where it is more than half full. `was_in_vain`: collecting did not help."""
+    if was_in_vain or pool.counters[l.Q_USED_NODES] > len(pool.nodes) // 2:
+        pool = _doubled(pool, WITH_NODES)
+    if was_in_vain or pool.counters[l.Q_USED_RUNS] > len(pool.runs) // 2:
+        pool = _doubled(pool, WITH_RUNS)
+        pool = pool._replace(
+            twins=np.full(len(pool.runs), l.NONE, np.int32),
+            buckets=np.full(len(pool.runs) if len(pool.buckets) > 1 else 1, l.NONE, np.int32),
+        )
+        cohorts.rebuild(tables.arrays, columns, pool)
+    return pool
+
+
+def _with_room_for_listing(pool: CohortPool) -> CohortPool:
+    """Make larger what the listing asks for; its output has just been fetched."""
+    counters = pool.counters
+    is_drawing = counters[c.Q_STAGE] == c.TO_BE_DRAWN
+    if is_drawing and max(counters[c.Q_FOUND], counters[l.Q_CANDIDATES]) >= len(pool.found):
+        while max(counters[c.Q_FOUND], counters[l.Q_CANDIDATES]) >= len(pool.found):
+            pool = _doubled(pool, WITH_FOUND)
+    while counters[c.Q_WANTED] > len(pool.targets):
+        pool = _doubled(pool, ("targets",))
+    counters[c.Q_WANTED] = 0
+    if not is_drawing and len(pool.taken) < LARGEST_OUTPUT:
+        pool = _doubled(pool, ("taken", "matches"))
+    while len(pool.taken) < len(pool.levels):  # a single match fits
+        pool = _doubled(pool, ("taken", "matches"))
+    return pool
+
+
+def _doubled(pool: CohortPool, names: tuple[str, ...]) -> CohortPool:
+    larger = {}
+    for name in names:
+        array = getattr(pool, name)
+        if len(array) > 1:
+            new = np.full_like(array, l.NONE) if name == "marks" else np.zeros_like(array)
+            larger[name] = np.concatenate((array, new))
+    return pool._replace(**larger)
+
+
+class _Listed:
+    """Matches as they are listed, part by part."""
+
+    def __init__(self) -> None:
+        self.taken: list[Any] = []
+        self.matches: list[Any] = []
+
+    def fetch(self, pool: CohortPool) -> None:
+        matches, entries = int(pool.counters[l.Q_MATCHES]), int(pool.counters[c.Q_ENTRIES])
+        if matches:
+            self.taken.append(pool.taken[:entries].copy())
+            self.matches.append(pool.matches[:matches].copy())
+        pool.counters[[l.Q_MATCHES, c.Q_ENTRIES]] = 0
+
+    def assignments(self) -> Assignments:
+        matches = np.concatenate(self.matches or [np.zeros((0, 2), np.int64)])
+        taken = np.concatenate(self.taken or [np.zeros((0, 2), np.int32)])
+        match = np.repeat(np.arange(len(matches)), matches[:, 0])
+        return Assignments(match, taken[:, 0].astype(np.int64), taken[:, 1].astype(np.int64), matches[:, 1].copy())
