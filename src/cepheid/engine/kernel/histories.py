@@ -76,8 +76,9 @@ def both_sets(nodes, trail, counters, one, other):
 
 @inlined
 def with_history(nodes, trail, counters, root, new):
-    """A set and one more history, which was made last and belongs to no other set."""
-    if nodes[new, N_START] >= nodes[root, N_START]:
+    """A set and one more history that belongs to no other set. It takes the set as a part only if that was made before
+    it."""
+    if nodes[new, N_START] >= nodes[root, N_START] and root < new:
         hang(nodes, new, root, np.int64(NONE))
         return new
     return both_sets(nodes, trail, counters, root, new)
