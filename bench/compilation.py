@@ -18,10 +18,10 @@ import numpy as np, pyarrow as pa
 from cepheid import Pattern
 from cepheid.automaton.construction import build
 from cepheid.conditions import Schema, bind
-from cepheid.engine.arrange import arrange
+from cepheid.rows.arrange import arrange
 from cepheid.engine.columns import columns
 from cepheid.engine.matcher import Matcher, match_partitions
-from cepheid.engine.tables import Options, tabulate
+from cepheid.engine.tables.tabulate import Options, tabulate
 imported = time.process_time(), time.perf_counter()
 tree = Pattern.begin("a").followed_by("b").tree
 table = pa.table({"t": [1, 2]})

@@ -16,11 +16,11 @@ import pyarrow as pa
 from cepheid import Pattern
 from cepheid.automaton.construction import build
 from cepheid.conditions import Schema, bind
-from cepheid.engine import kernel
-from cepheid.engine.arrange import Arranged
-from cepheid.engine.assemble import Assignments
-from cepheid.engine.tables import Options, Tables, tabulate
+from cepheid.engine.kernel import drive
+from cepheid.engine.tables.tabulate import Options, Tables, tabulate
 from cepheid.reference.online import OnlineEvaluator
+from cepheid.rows.arrange import Arranged
+from cepheid.rows.assemble import Assignments
 
 CHECKED = 20_000
 """Up to so many events, answers are compared with those of the reference."""
@@ -34,7 +34,7 @@ class KernelClock:
     _original: Any = field(default=None, repr=False)
 
     def __enter__(self) -> KernelClock:
-        original = self._original = kernel.match_sorted
+        original = self._original = drive.match_sorted
 
         def clocked(*arguments: Any) -> int:
             begun = time.process_time()
@@ -42,13 +42,13 @@ class KernelClock:
             self.seconds += time.process_time() - begun
             return status
 
-        kernel.match_sorted = clocked
+        drive.match_sorted = clocked
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        kernel.match_sorted = self._original
+        drive.match_sorted = self._original
 
 
 def tables_of(pattern: Pattern, schema: pa.Schema, options: Options | None = None) -> Tables:

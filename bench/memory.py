@@ -17,11 +17,11 @@ from measuring import Settings, cpu, peak_memory
 from reporting import Column, Section
 
 from cepheid import CepheidError, Pattern
-from cepheid.engine import layout as l
-from cepheid.engine.arrange import Arranged
+from cepheid.engine.kernel import layout as l
 from cepheid.engine.matcher import Matcher
-from cepheid.engine.tables import Options, Tables
+from cepheid.engine.tables.tabulate import Options, Tables
 from cepheid.reference.online import OnlineEvaluator
+from cepheid.rows.arrange import Arranged
 from cepheid.syntax.tree import SpanUnit
 
 EVENTS = 100_000_000

@@ -12,9 +12,9 @@ from measuring import Settings, median_cpu
 from reporting import Column, Section
 
 from cepheid import Pattern
-from cepheid.engine.arrange import arrange
 from cepheid.engine.columns import columns
 from cepheid.engine.matcher import match_partitions
+from cepheid.rows.arrange import arrange
 
 COUNTS = {500: 819, 1_000: 3_525, 2_000: 11_438, 5_000: 98_995, 10_000: 345_801}
 """Matches with last − first < W, by W in milliseconds."""

@@ -9,9 +9,9 @@ from measuring import Settings, cpu, median_cpu
 from reporting import Column, Section
 
 from cepheid import Pattern
-from cepheid.engine.arrange import Arranged
 from cepheid.engine.columns import columns
 from cepheid.engine.matcher import match_partitions
+from cepheid.rows.arrange import Arranged
 from cepheid.syntax.tree import SpanUnit
 
 PER_PARTITION = 100

@@ -18,11 +18,11 @@ from measuring import Settings, cpu
 from reporting import Column, Section
 
 from cepheid import Pattern
-from cepheid.engine import layout as l
-from cepheid.engine.arrange import Arranged
+from cepheid.engine.kernel import layout as l
 from cepheid.engine.matcher import Matcher
-from cepheid.engine.pool import Pool
-from cepheid.engine.tables import Options
+from cepheid.engine.runs.pool import Pool
+from cepheid.engine.tables.tabulate import Options
+from cepheid.rows.arrange import Arranged
 from cepheid.syntax.tree import SpanUnit
 
 SIZES = (10, 1_000, 100_000, 1_000_000, 10_000_000)

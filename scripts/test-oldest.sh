@@ -24,6 +24,6 @@ fi
 
 if [ $# -eq 0 ]; then
     set -- tests/spark/test_batch.py tests/spark/test_batch_output.py tests/spark/test_buckets.py \
-        tests/spark/test_streaming.py tests/spark/test_merged_table.py
+        tests/spark/stream/test_streaming.py tests/spark/test_merged_table.py
 fi
 exec "$venv/bin/python" -m pytest "$@"

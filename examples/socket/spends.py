@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from cepheid import Pattern
-from cepheid.spark.streaming_sinks import Sink
+from cepheid.spark.stream.sinks import Sink
 
 TWO_SPENDS = (
     Pattern.begin("first")

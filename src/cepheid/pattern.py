@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from cepheid.explain.found import FoundRows
     from cepheid.spark.batch import DataFrame
     from cepheid.spark.batch import Found as FoundInDataFrame
-    from cepheid.spark.streaming import FoundInStream
+    from cepheid.spark.stream.plan import FoundInStream
 
 
 class Pattern(PatternBuilder):
@@ -64,10 +64,10 @@ class Pattern(PatternBuilder):
         >>> [(match["low"]["price"], match["high"]["price"]) for match in found.matches]
         [(5, 12)]
         """
-        from cepheid.engine.in_memory import match_rows, to_table
         from cepheid.engine.negation_after import checked_plan
-        from cepheid.engine.tables import Options
+        from cepheid.engine.tables.tabulate import Options
         from cepheid.explain.found import FoundRows, Search
+        from cepheid.rows.in_memory import match_rows, to_table
 
         self.check()
         options = Options(max_runs=max_runs, max_matches_per_event=max_matches_per_event)
@@ -122,7 +122,7 @@ class Pattern(PatternBuilder):
         conditions that are Spark Columns, so that saved state is not given to other ones.
         """
         from cepheid.engine.negation_after import checked_plan
-        from cepheid.engine.tables import Options
+        from cepheid.engine.tables.tabulate import Options
         from cepheid.spark.batch import Asked, BatchPlan, Found, Movement
         from cepheid.spark.session import require_dataframe
 
@@ -131,7 +131,7 @@ class Pattern(PatternBuilder):
         asked = Asked(tuple((measures or {}).items()), None if columns is None else _names(columns), rows)
         options = Options(max_runs=max_runs, max_matches_per_event=max_matches_per_event)
         if require_dataframe(events).isStreaming:
-            from cepheid.spark.streaming import FoundInStream, StreamPlan, Timing
+            from cepheid.spark.stream.plan import FoundInStream, StreamPlan, Timing
 
             _refuse_on_stream(shuffle=shuffle != "packed", nulls=nulls != "error", negation=negation != "pushed")
             timing = Timing(watermark, max_ahead, time)

@@ -21,8 +21,8 @@ from engine.kernel_answers import kernel_outcome
 from cepheid.automaton.construction import build
 from cepheid.automaton.model import Automaton
 from cepheid.conditions import BoundConditions, Schema, bind
-from cepheid.engine.programs import NotCompiled
-from cepheid.engine.tables import Options
+from cepheid.engine.tables.programs import NotCompiled
+from cepheid.engine.tables.tabulate import Options
 from cepheid.errors import MalformedPatternError
 from cepheid.reference import definition
 from cepheid.reference.online import OnlineEvaluator
@@ -121,7 +121,7 @@ def kernel(case: Case) -> Answer:
 def operator(case: Case) -> Answer:
     """The stateful operator of streams, run by Spark's tester: the events come in disorder, in micro-batches."""
     from conformance.streams import BEGIN_MS, arrival, in_time
-    from spark.operator_stream import OperatorStream
+    from spark.stream.operator_stream import OperatorStream
 
     tree = in_time(checked_tree(case))
     if not case.events:

@@ -9,12 +9,12 @@ import pyarrow as pa
 from cepheid.automaton.construction import build
 from cepheid.automaton.model import Automaton
 from cepheid.conditions import Schema, bind
-from cepheid.engine.arrange import arrange
 from cepheid.engine.columns import columns
-from cepheid.engine.layout import ADVANCE, AS_IT_IS, END
+from cepheid.engine.kernel.layout import ADVANCE, AS_IT_IS, END
 from cepheid.engine.matcher import match_partitions
-from cepheid.engine.tables import Options, tabulate
+from cepheid.engine.tables.tabulate import Options, tabulate
 from cepheid.reference.outcome import Match, Outcome, Timeout
+from cepheid.rows.arrange import arrange
 from cepheid.syntax.tree import PatternTree
 
 

@@ -13,8 +13,8 @@ from cepheid import EvaluationError, LimitError, Pattern, SkipError
 from cepheid.automaton.construction import build
 from cepheid.conditions import Schema, bind
 from cepheid.engine import matcher
-from cepheid.engine.programs import NotCompiled
-from cepheid.engine.tables import Options
+from cepheid.engine.tables.programs import NotCompiled
+from cepheid.engine.tables.tabulate import Options
 from cepheid.reference.online import OnlineEvaluator
 from cepheid.reference.outcome import Outcome
 from cepheid.syntax.tree import PatternTree

@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cepheid import EvaluationError, Pattern
-from cepheid.engine.programs import NotCompiled
-from cepheid.engine.tables import Options
+from cepheid.engine.tables.programs import NotCompiled
+from cepheid.engine.tables.tabulate import Options
 from cepheid.reference.outcome import Outcome
 
 SCHEMA = pa.schema(

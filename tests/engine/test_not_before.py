@@ -10,7 +10,7 @@ from engine.test_kernel import SCHEMA
 from engine.test_state import Rows, automaton_of, part
 
 from cepheid import EvaluationError, Pattern
-from cepheid.engine.tables import Options, tabulate
+from cepheid.engine.tables.tabulate import Options, tabulate
 
 
 def after(condition: str) -> Pattern:

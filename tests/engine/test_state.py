@@ -17,12 +17,12 @@ from cepheid import Pattern, SkipError, StateError
 from cepheid.automaton.construction import build
 from cepheid.automaton.model import Automaton
 from cepheid.conditions import Schema, bind
-from cepheid.engine.arrange import Arranged, arrange
 from cepheid.engine.columns import columns
 from cepheid.engine.matcher import Matcher, match_partitions
-from cepheid.engine.programs import NotCompiled
-from cepheid.engine.state import restore, snapshot
-from cepheid.engine.tables import Options, Tables, tabulate
+from cepheid.engine.runs.snapshot import restore, snapshot
+from cepheid.engine.tables.programs import NotCompiled
+from cepheid.engine.tables.tabulate import Options, Tables, tabulate
+from cepheid.rows.arrange import Arranged, arrange
 from cepheid.syntax.tree import PatternTree, SpanUnit
 
 Found = list[tuple[tuple[tuple[str, int], ...], int]]

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from syntax.strategies import patterns
 
 from cepheid import InputError, Pattern
-from cepheid.explain.lettering import cells, mono_width, sans_width, wrapped
-from cepheid.explain.picture import picture
-from cepheid.explain.svg_drawing import to_svg
-from cepheid.explain.svg_layout import Direction, Placed, lay_out
+from cepheid.explain.diagram.lettering import cells, mono_width, sans_width, wrapped
+from cepheid.explain.diagram.picture import picture
+from cepheid.explain.diagram.svg_drawing import to_svg
+from cepheid.explain.diagram.svg_layout import Direction, Placed, lay_out
 from cepheid.syntax.tree import Not, PatternTree, variables, walk
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -11,11 +11,11 @@ import pytest
 from cepheid import Pattern
 from cepheid.automaton.construction import build
 from cepheid.conditions import Schema, bind
-from cepheid.engine import buffer
-from cepheid.engine.arrange import arrange
+from cepheid.engine.kernel import buffer
 from cepheid.engine.matcher import Matcher
-from cepheid.engine.tables import Options, tabulate
-from cepheid.explain.strategy import Memory, splits, strategy, unbounded_loops
+from cepheid.engine.tables.tabulate import Options, tabulate
+from cepheid.explain.text.strategy import Memory, splits, strategy, unbounded_loops
+from cepheid.rows.arrange import arrange
 
 A, B, C = (f"name = '{name}'" for name in "abc")
 ABC = Pattern.begin("a").where(A).followed_by("b").where(B).followed_by("c").where(C)

@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 
 from cepheid import InputError, Pattern
 from cepheid.explain import timeline
-from cepheid.explain.axis import duration, ticks
-from cepheid.explain.panels import MOST_EVENTS, Guarded
-from cepheid.explain.panels import panels as panels_of
-from cepheid.explain.plain_rows import as_number, from_number, plain_rows
-from cepheid.explain.timelines import Reading, _nots
+from cepheid.explain.timeline.axis import duration, ticks
+from cepheid.explain.timeline.panels import MOST_EVENTS, Guarded
+from cepheid.explain.timeline.panels import panels as panels_of
+from cepheid.explain.timeline.plain_rows import as_number, from_number, plain_rows
+from cepheid.explain.timeline.timelines import Reading, _nots
 
 TEN = datetime(2025, 3, 1, 10)
 ROWS = [

@@ -13,13 +13,13 @@ from syntax.strategies import negation_patterns
 
 from cepheid import SkipError
 from cepheid.conditions import Schema, bind
-from cepheid.engine.arrange import arrange
 from cepheid.engine.columns import columns
 from cepheid.engine.matcher import match_partitions
-from cepheid.engine.programs import NotCompiled
-from cepheid.engine.tables import Options, tabulate
+from cepheid.engine.tables.programs import NotCompiled
+from cepheid.engine.tables.tabulate import Options, tabulate
 from cepheid.reference import definition
 from cepheid.reference.outcome import Outcome
+from cepheid.rows.arrange import arrange
 from cepheid.syntax.tree import PatternTree
 
 finishes = st.sampled_from(["nothing", "advance", "end"])

@@ -14,7 +14,7 @@ import pytest
 from spark import another_process
 
 import cepheid
-from cepheid.engine import compiling
+from cepheid.engine.kernel import compiling
 from cepheid.engine.matcher import warm_up
 
 pyspark = pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'cepheid[spark]'")

@@ -23,8 +23,8 @@ from syntax.strategies import patterns
 from cepheid import Pattern, skip
 from cepheid.automaton.construction import build
 from cepheid.conditions import Schema, bind
-from cepheid.engine.programs import NotCompiled
-from cepheid.engine.tables import Options, tabulate
+from cepheid.engine.tables.programs import NotCompiled
+from cepheid.engine.tables.tabulate import Options, tabulate
 from cepheid.errors import SkipError
 from cepheid.reference.online import OnlineEvaluator
 from cepheid.syntax.tree import PatternTree

@@ -17,15 +17,15 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
-from engine.test_vectorized_against_rows import same
-from engine.typed_expressions import SCHEMA, bound, tables, texts_of
+from conditions.arrow.test_against_rows import same
+from conditions.typed_expressions import SCHEMA, bound, tables, texts_of
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from cepheid.conditions.arrow.evaluation import evaluate_or_fall_back
 from cepheid.conditions.casting import BEYOND_THE_CALENDAR, single
 from cepheid.conditions.expression import Cast, Column, Expression, Operation, Operator, walk
 from cepheid.conditions.types import DataType, Kind
-from cepheid.engine.vectorized import evaluate_or_fall_back
 from cepheid.errors import ConditionError, EvaluationError
 
 if TYPE_CHECKING:

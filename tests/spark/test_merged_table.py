@@ -1,6 +1,6 @@
 """Matches into a table that is merged on match_id: a real one, of Iceberg, where there is a build for this Spark.
 
-That other tables are refused is shown in `test_streaming`. Run on the oldest Spark by `make test-oldest`.
+That other tables are refused is shown in `stream.test_streaming`. Run on the oldest Spark by `make test-oldest`.
 """
 
 from __future__ import annotations

@@ -80,7 +80,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from cepheid.spark.batch import Found
     from cepheid.spark.embedded import job_session
     from cepheid.spark.jobs import counted, read_rows
-    from cepheid.spark.streaming import FoundInStream
+    from cepheid.spark.stream.plan import FoundInStream
 
     job = read_job(arguments.job, arguments.changes)
     pattern = load_pattern(job.pattern, job.type_column)

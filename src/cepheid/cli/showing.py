@@ -83,9 +83,9 @@ def _diagram(arguments: argparse.Namespace) -> int:
 
 def _check(arguments: argparse.Namespace) -> int:
     from cepheid.conditions import Schema, bind
-    from cepheid.engine.arrange import column_named, time_unit
-    from cepheid.engine.in_memory import check_units
     from cepheid.explain import explain
+    from cepheid.rows.arrange import column_named, time_unit
+    from cepheid.rows.in_memory import check_units
 
     schema = _schema(arguments.data)
     pattern = load_pattern(arguments.pattern, arguments.type_column)

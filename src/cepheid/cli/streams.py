@@ -18,8 +18,8 @@ from cepheid.errors import InputError
 
 if TYPE_CHECKING:
     from cepheid.spark.jobs import Figures, StreamingQuery
-    from cepheid.spark.streaming import FoundInStream
-    from cepheid.spark.streaming_sinks import Sink as StreamSink
+    from cepheid.spark.stream.plan import FoundInStream
+    from cepheid.spark.stream.sinks import Sink as StreamSink
 
 _SHOWN = 10
 _PAUSE = 1

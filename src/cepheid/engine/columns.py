@@ -15,15 +15,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.conditions import Predicate, compile_predicate
+from cepheid.conditions.arrow.evaluation import evaluate_or_fall_back
 from cepheid.conditions.expression import TRUE, Expression
 from cepheid.conditions.registers import NOTHING_TAKEN
 from cepheid.conditions.types import DataType, Kind
-from cepheid.engine import layout as l
-from cepheid.engine.arrange import Arranged
-from cepheid.engine.programs import NotCompiled
-from cepheid.engine.tables import Tables
-from cepheid.engine.vectorized import evaluate_or_fall_back
+from cepheid.engine.kernel import layout as l
+from cepheid.engine.tables.programs import NotCompiled
+from cepheid.engine.tables.tabulate import Tables
 from cepheid.errors import ConditionError, EvaluationError
+from cepheid.rows.arrange import Arranged
 
 FEW_ROWS = 32
 """Up to here a test is quicker row by row than by Arrow."""

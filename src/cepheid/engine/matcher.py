@@ -19,15 +19,16 @@ import pyarrow as pa
 
 from cepheid.automaton.construction import build
 from cepheid.conditions import bind
-from cepheid.engine import buffer, kernel, not_before
-from cepheid.engine import layout as l
-from cepheid.engine.arrange import Arranged, Integers
-from cepheid.engine.assemble import Assignments
 from cepheid.engine.columns import Columns, columns, columns_of, joined, nothing_held, selected, text_codes, texts_in
-from cepheid.engine.compiling import announce_compilation
-from cepheid.engine.pool import WITH_EVENTS, WITH_RUNS, Pool, grown, new_pool, with_slots
+from cepheid.engine.kernel import buffer, drive
+from cepheid.engine.kernel import layout as l
+from cepheid.engine.kernel.compiling import announce_compilation
 from cepheid.engine.problems import problem
-from cepheid.engine.tables import Options, Tables, tabulate
+from cepheid.engine.runs import not_before
+from cepheid.engine.runs.pool import WITH_EVENTS, WITH_RUNS, Pool, grown, new_pool, with_slots
+from cepheid.engine.tables.tabulate import Options, Tables, tabulate
+from cepheid.rows.arrange import Arranged, Integers
+from cepheid.rows.assemble import Assignments
 from cepheid.syntax.tree import Element, Link, PatternTree, Sequence, Variable
 
 Sift: TypeAlias = Callable[[Integers, Integers, Integers], npt.NDArray[np.bool_]]
@@ -186,7 +187,7 @@ class Matcher:
             new_number = np.cumsum(stays, dtype=np.int32) - 1
             pool.owner[:] = np.where(pool.owner < len(stays), new_number[np.minimum(pool.owner, len(stays) - 1)], 0)
         if params[l.P_INDEXED]:
-            kernel.index_runs(self.tables.arrays, self.pool)
+            drive.index_runs(self.tables.arrays, self.pool)
         return stays
 
     def _over(self, moment: int) -> Integers:
@@ -275,7 +276,7 @@ class _Drive:
     ) -> None:
         progress = np.array([0, bounds[0], finish, moment], np.int64)
         self._run(
-            lambda: kernel.match_sorted(self.tables.arrays, columns, self.pool, bounds, slot_of, progress),
+            lambda: drive.match_sorted(self.tables.arrays, columns, self.pool, bounds, slot_of, progress),
             progress,
             lambda: (int(slot_of[progress[0]]) if len(slot_of) else 0, where(int(progress[0]), int(progress[1]))),
         )
@@ -283,7 +284,7 @@ class _Drive:
     def finish(self, columns: Columns, finish: int, moment: int) -> None:
         progress = np.array([0, 0, finish, moment], np.int64)
         self._run(
-            lambda: kernel.finish_slots(self.tables.arrays, columns, self.pool, progress),
+            lambda: drive.finish_slots(self.tables.arrays, columns, self.pool, progress),
             progress,
             lambda: (int(progress[0]), f"partition {int(progress[0])}"),
         )
@@ -307,7 +308,7 @@ class _Drive:
             if scarce or here == stopped_at:
                 self.pool = pool = grown(pool, WITH_RUNS)
                 if self.tables.arrays.params[l.P_INDEXED]:
-                    kernel.index_runs(self.tables.arrays, pool)
+                    drive.index_runs(self.tables.arrays, pool)
             if here == stopped_at or len(pool.matches) < MOST:
                 self.pool = grown(pool, WITH_EVENTS)
             stopped_at = here

@@ -6,9 +6,9 @@ In: a status of the kernel, and where it stopped. Out: an exception.
 from __future__ import annotations
 
 from cepheid.automaton.model import Automaton
-from cepheid.engine import layout as l
-from cepheid.engine.pool import Pool
-from cepheid.engine.tables import Tables
+from cepheid.engine.kernel import layout as l
+from cepheid.engine.runs.pool import Pool
+from cepheid.engine.tables.tabulate import Tables
 from cepheid.errors import CepheidError, EvaluationError, LimitError
 from cepheid.reference.skipping import target_is_start, target_missing
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from cepheid.conditions import Schema
-from cepheid.engine.in_memory import Found
-from cepheid.explain.document import Explanation
-from cepheid.explain.execution import Execution
-from cepheid.explain.explaining import explain
-from cepheid.explain.timelines import Timeline, timeline
+from cepheid.explain.text.document import Explanation
+from cepheid.explain.text.execution import Execution
+from cepheid.explain.text.explaining import explain
+from cepheid.explain.timeline.timelines import Timeline, timeline
+from cepheid.rows.in_memory import Found
 from cepheid.syntax.tree import PatternTree
 
 

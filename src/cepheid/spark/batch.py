@@ -21,13 +21,13 @@ from cepheid.automaton.construction import build
 from cepheid.automaton.dropping import why_all_rows_travel
 from cepheid.conditions import Schema, bind
 from cepheid.conditions.printing import quoted
-from cepheid.engine.in_memory import check_units
 from cepheid.engine.matcher import warm_up
 from cepheid.engine.negation_after import NegationPlan, gaps_of, without_nots
-from cepheid.engine.programs import NotCompiled
-from cepheid.engine.tables import Options, Tables, tabulate
+from cepheid.engine.tables.programs import NotCompiled
+from cepheid.engine.tables.tabulate import Options, Tables, tabulate
 from cepheid.errors import InputError
 from cepheid.explain import Execution, Explanation, Timeline, explain, rows_that_travel
+from cepheid.rows.in_memory import check_units
 from cepheid.spark.buckets import bucket_count, estimated_bytes, parallelism, spread_ids
 from cepheid.spark.frames import arrow_schema, order_columns, partition_columns, refuse_names_by_case, unit_of
 from cepheid.spark.masks import computed, wanted

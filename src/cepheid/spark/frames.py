@@ -11,8 +11,8 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import ArrayType, AtomicType, DataType, MapType, StringType, StructType
 
-from cepheid.engine.arrange import column_named, time_unit
 from cepheid.errors import InputError
+from cepheid.rows.arrange import column_named, time_unit
 from cepheid.syntax.tree import SpanUnit
 
 

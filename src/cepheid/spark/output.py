@@ -19,9 +19,9 @@ from cepheid.conditions import Schema
 from cepheid.conditions.expression import Aggregate, AggregateFunction
 from cepheid.conditions.measures import Measure, bind_measures
 from cepheid.conditions.printing import quoted
-from cepheid.engine.assemble import Shape
-from cepheid.engine.summaries import Summary
 from cepheid.errors import InputError
+from cepheid.rows.assemble import Shape
+from cepheid.rows.summaries import Summary
 from cepheid.spark.frames import arrow_schema, shown_columns
 from cepheid.spark.masks import to_column
 from cepheid.syntax.tree import PatternTree

@@ -15,9 +15,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepheid.engine.arrange import Arranged, Integers, times_of
-from cepheid.engine.assemble import Assignments
 from cepheid.engine.matcher import Matcher
+from cepheid.rows.arrange import Arranged, Integers, times_of
+from cepheid.rows.assemble import Assignments
 from cepheid.spark.workers import Work, gathered
 
 

@@ -14,7 +14,7 @@ from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
 from cepheid.explain import Timeline, timeline
-from cepheid.explain.panels import MOST_EVENTS, MOST_TRACKS
+from cepheid.explain.timeline.panels import MOST_EVENTS, MOST_TRACKS
 from cepheid.syntax.tree import PatternTree
 
 

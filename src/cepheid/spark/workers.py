@@ -15,13 +15,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepheid.engine.arrange import Arranged, arrange
-from cepheid.engine.assemble import Assignments, Shape, assemble
 from cepheid.engine.columns import columns_of
 from cepheid.engine.matcher import match_partitions
 from cepheid.engine.negation_after import Gaps, Sift
-from cepheid.engine.tables import Tables
+from cepheid.engine.tables.tabulate import Tables
 from cepheid.errors import InputError, LimitError
+from cepheid.rows.arrange import Arranged, arrange
+from cepheid.rows.assemble import Assignments, Shape, assemble
 from cepheid.spark.cells import cells_of, narrowed, rows_of
 
 BUCKET, PAYLOAD = "__bucket", "__payload"

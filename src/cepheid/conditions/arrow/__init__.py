@@ -1,0 +1,1 @@
+"""Conditions on columns: the same meaning as `conditions.evaluation`, a whole Arrow column at a time."""

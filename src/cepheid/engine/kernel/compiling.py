@@ -1,0 +1,152 @@
+"""How the kernel's functions are compiled: once for all patterns, and kept on disk where that is possible.
+
+numba refuses to import a cached function where it finds no place to write or no file of its source (the package may
+lie in a zip or a wheel), and does not notice when a function that another one calls has changed. So a place is looked
+for first: `CEPHEID_CACHE`, else beside the package, else the user's cache directory; in it, a directory named by the
+sources of the kernel, wherever they lie: all copies of one version share what is compiled. Where none can be written,
+the kernel is compiled anew in each process, and the log says so.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.resources
+import logging
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numba
+from numba.core import caching, cgutils
+from numba.extending import intrinsic
+
+logger = logging.getLogger("cepheid.engine")
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def _sources() -> str:
+    """A name for the sources of the kernel, which compiled code belongs to."""
+    digest = hashlib.sha256(numba.__version__.encode())
+    room = importlib.resources.files(__package__)
+    for source in sorted(room.iterdir(), key=lambda file: file.name):
+        if source.name.endswith(".py"):
+            digest.update(source.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+SOURCES = _sources()
+
+
+def _place() -> Path | None:
+    """Where compiled code is kept, None if it cannot be."""
+    named = os.environ.get("CEPHEID_CACHE")
+    candidates = [Path(named)] if named else [Path(__file__).parent / "__pycache__", Path.home() / ".cache" / "cepheid"]
+    for candidate in candidates:
+        place = candidate / f"kernel-{SOURCES}"
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+            probe = place / f".probe-{os.getpid()}"
+            probe.touch()
+            probe.unlink()
+        except (OSError, RuntimeError):
+            continue
+        return place
+    return None
+
+
+PLACE = _place()
+if PLACE is None:
+    logger.warning(
+        "no directory for compiled code can be written: the engine is compiled in each process, which takes about "
+        "a minute. Name a writable one with CEPHEID_CACHE."
+    )
+
+
+def announce_compilation() -> None:
+    """Say so before the first call of the kernel if it must be compiled: otherwise the program would seem to hang."""
+    global _is_announced
+    if not _is_announced and (PLACE is None or not any(PLACE.glob("drive.match_sorted*.nbc"))):
+        logger.warning("compiling the engine, once for this machine and version: this takes about a minute")
+    _is_announced = True
+
+
+_is_announced = False
+
+
+class _Locator:
+    """Tells numba where a function of the kernel is kept, and that it is as fresh as the sources of the kernel."""
+
+    def __init__(self, function: Callable[..., Any], file: str) -> None:
+        self._py_file = file
+        self._line = function.__code__.co_firstlineno
+
+    def ensure_cache_path(self) -> None:
+        """The place was written to when it was found."""
+
+    def get_cache_path(self) -> str:
+        return str(PLACE)
+
+    def get_source_stamp(self) -> str:
+        return SOURCES
+
+    def get_disambiguator(self) -> str:
+        return str(self._line)
+
+    @classmethod
+    def from_function(cls, py_func: Callable[..., Any], py_file: str) -> _Locator:
+        return cls(py_func, py_file)
+
+
+class _Form(caching.CompileResultCacheImpl):
+    _locator_classes = [_Locator]  # noqa: RUF012  # as numba declares it
+
+
+class _Kept(caching.FunctionCache):
+    """numba's cache of one function, at the kernel's place."""
+
+    _impl_class = _Form
+
+
+def _decorated(function: _Function, **options: Any) -> _Function:
+    """numba's decorator, told where to keep what it compiles."""
+    result: Any = numba.njit(nogil=True, error_model="numpy", **options)(function)
+    if PLACE is not None and hasattr(result, "_cache"):  # absent where NUMBA_DISABLE_JIT leaves the function as it is
+        result._cache = _Kept(function)
+    return result  # type: ignore[no-any-return]
+
+
+def compiled(function: _Function) -> _Function:
+    """A function of the kernel. It makes no arrays, so references need not be counted (see `borrowed`)."""
+    return _decorated(function, _nrt=False)
+
+
+def inlined(function: _Function) -> _Function:
+    """A small function of the kernel, or one with a single caller, that becomes part of its callers."""
+    return _decorated(function, _nrt=False, forceinline=True)
+
+
+def allocating(function: _Function) -> _Function:
+    """A function beside the kernel that makes arrays of its own."""
+    return _decorated(function)
+
+
+@intrinsic
+def borrowed(context: Any, arrays: Any) -> Any:
+    """A named tuple of arrays whose memory the caller keeps alive.
+
+    numba counts references to an array whenever a function takes it; with dozens of arrays that costs more than what
+    the kernel's functions do. Arrays that own nothing are not counted.
+    """
+
+    def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        [kind] = signature.args
+        result = arguments[0]
+        for index, element in enumerate(kind.types):
+            array = target.make_array(element)(target, builder, builder.extract_value(result, index))
+            array.meminfo = cgutils.get_null_value(array.meminfo.type)
+            array.parent = cgutils.get_null_value(array.parent.type)
+            result = builder.insert_value(result, array._getvalue(), index)
+        return result
+
+    return arrays(arrays), generate

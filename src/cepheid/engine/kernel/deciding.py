@@ -1,0 +1,272 @@
+"""What time and matches decide: the skip filter, nots at the end, timeouts.
+
+Compiled functions for the kernel.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cepheid.engine.kernel.buffer import sort_nodes
+from cepheid.engine.kernel.compiling import compiled, inlined
+from cepheid.engine.kernel.layout import *
+from cepheid.engine.kernel.machine import evaluate
+from cepheid.engine.kernel.timers import add_timer, pop_timer
+
+
+@inlined
+def later_by(moment, length):
+    """A moment plus a length, NEVER where that is beyond all times."""
+    if length == NEVER or moment > NEVER - length:
+        return np.int64(NEVER)
+    return moment + length
+
+
+@compiled
+def earliest_deadline(params, positions, ways, time, runs, nodes, run):
+    """When the first open continuation of a run runs out of time."""
+    node = runs[run, R_NODE]
+    position = runs[run, R_POSITION]
+    window = later_by(time[nodes[node, N_START]], params[P_WITHIN])
+    due = np.int64(NEVER)
+    first = positions[position, S_CONTINUATIONS]
+    for way in range(first, positions[position, S_CONTINUATIONS_END]):
+        if runs[run, R_OPEN] >> (way - first) & 1:
+            due = min(due, min(window, later_by(time[nodes[node, N_EVENT]], ways[way, C_GAP])))
+    return due
+
+
+@compiled
+def guarded_until(params, guards, time, nodes, guard, node):
+    """When a not at the end stops guarding (rule 7)."""
+    window = later_by(time[nodes[node, N_START]], params[P_WITHIN])
+    return min(window, later_by(time[nodes[node, N_EVENT]], guards[guard, G_WINDOW]))
+
+
+@compiled
+def ending_due(params, positions, guards, time, runs, nodes, run, is_next):
+    """When the last not of an ending stops guarding; a not_next only counts until the next event."""
+    ending = runs[run, R_POSITION]
+    due = np.int64(-NEVER)
+    for guard in range(positions[ending, S_CONTINUATIONS], positions[ending, S_CONTINUATIONS_END]):
+        if is_next or guards[guard, G_KIND] == NOT_FOLLOWED:
+            due = max(due, guarded_until(params, guards, time, nodes, guard, runs[run, R_NODE]))
+    return due
+
+
+@compiled
+def start_timers(params, ordinal, runs, extra, nodes, timers, counters, slots, slot, run, due):
+    """Have a run looked at when it is due, and when its count window ends."""
+    if due != NEVER:
+        add_timer(timers, counters, slots, slot, K_TIMERS, due, run, extra[run, X_GENERATION])
+    if params[P_COUNT] != NEVER:
+        last = ordinal[nodes[runs[run, R_NODE], N_START]] + params[P_COUNT]
+        add_timer(timers, counters, slots, slot, K_COUNT_TIMERS, last, run, extra[run, X_GENERATION])
+
+
+@compiled
+def happened_before(params, not_before, programs, time, ordinal, before, nodes, node):
+    """Whether a not at the start that reads no variables is violated; `before` holds, for each event, the last one
+    before it that satisfies it."""
+    start, last = nodes[node, N_START], nodes[node, N_EVENT]
+    for index in range(params[P_NOT_BEFORE]):
+        place = before[start, 2 * index]
+        predicate = not_before[index, F_PREDICATE]
+        if place == NONE or programs[predicate, 0] < programs[predicate, 1]:
+            continue
+        if params[P_COUNT] != NEVER:
+            if ordinal[last] - place < params[P_COUNT]:
+                return True
+        elif np.uint64(time[last]) - np.uint64(before[start, 2 * index + 1]) < np.uint64(params[P_WITHIN]):
+            return True
+    return False
+
+
+@compiled
+def is_forestalled(a, e, w, run, start, last):
+    """Whether a not at the start that reads variables is violated, for a match with the registers of a run.
+
+    Known when the last event is taken, also where nots at the end are still to be decided: all that it depends on is
+    there by then. The events in question form a chain, the latest first.
+    """
+    for index in range(a.params[P_NOT_BEFORE]):
+        predicate = a.not_before[index, F_PREDICATE]
+        begin, end = a.programs[predicate, 0], a.programs[predicate, 1]
+        event = e.before[start, 2 * index] if begin < end else np.int64(NONE)
+        while event != NONE:
+            if a.params[P_COUNT] != NEVER:
+                if e.ordinal[last] - e.ordinal[event] >= a.params[P_COUNT]:
+                    break
+            elif np.uint64(e.time[last]) - np.uint64(e.time[event]) >= np.uint64(a.params[P_WITHIN]):
+                break
+            holds = evaluate(a.code, e.values, e.known, w.registers, w.stack, w.counters, begin, end, event, run)
+            if w.counters[Q_PROBLEM] != NONE and w.counters[Q_PROBLEM_VALUE] == NONE:
+                w.counters[Q_PROBLEM_VALUE] = predicate
+            if holds:
+                return True
+            event = e.before[event, 2 * index]
+    return False
+
+
+@compiled
+def forbid(params, ordinal, forbidden, nodes, slots, slot, node):
+    """Apply the skip strategy to an emitted match (rule 8). Returns DONE or what is wrong."""
+    kind = params[P_SKIP]
+    start = nodes[node, N_START]
+    if kind == TO_NEXT:
+        forbidden[start] = 1
+        return DONE
+    allowed = ordinal[nodes[node, N_EVENT]] + 1
+    if kind != PAST_LAST:
+        found = np.int64(NONE)
+        link = np.int64(node)
+        while link != NONE:
+            if nodes[link, N_STATE] & VARIABLE == params[P_SKIP_VARIABLE]:
+                found = np.int64(nodes[link, N_EVENT])
+                if kind == TO_LAST:
+                    break
+            link = np.int64(nodes[link, N_PREVIOUS])
+        if found == NONE:
+            return SKIP_TARGET_MISSING if params[P_OR_FAIL] else DONE
+        if found == start and params[P_OR_FAIL]:
+            return SKIP_TO_START
+        allowed = ordinal[found]
+    slots[slot, K_FIRST_ALLOWED] = max(slots[slot, K_FIRST_ALLOWED], allowed)
+    return DONE
+
+
+@compiled
+def emit(a, e, w, slot, partition, moment):
+    """The candidates of one moment, in order, through the skip filter. Returns DONE or what is wrong."""
+    count = w.counters[Q_CANDIDATES]
+    w.counters[Q_CANDIDATES] = 0
+    if count > 1:
+        sort_nodes(w.nodes, w.candidates, w.spare, count)
+    emitted = 0
+    for place in range(count):
+        node = w.candidates[place]
+        start = w.nodes[node, N_START]
+        if e.ordinal[start] < w.slots[slot, K_FIRST_ALLOWED]:
+            continue
+        if a.params[P_SKIP] == TO_NEXT and e.forbidden[start] != 0:
+            continue
+        if a.params[P_NOT_BEFORE] > 0:
+            if happened_before(a.params, a.not_before, a.programs, e.time, e.ordinal, e.before, w.nodes, node):
+                continue
+        emitted += 1
+        if emitted > a.params[P_MAX_MATCHES]:
+            w.counters[Q_PROBLEM_VALUE] = count
+            return TOO_MANY_MATCHES
+        out = w.counters[Q_MATCHES]
+        w.matches[out, 0] = node
+        w.matches[out, 1] = moment
+        w.matches[out, 2] = partition
+        w.counters[Q_MATCHES] = out + 1
+        if a.params[P_SKIP] != NO_SKIP:
+            problem = forbid(a.params, e.ordinal, e.forbidden, w.nodes, w.slots, slot, node)
+            if problem != DONE:
+                return problem
+            w.slots[slot, K_FORBIDDEN_AT] = moment
+    return DONE
+
+
+@inlined
+def decide_ending(runs, nodes, candidates, counters, run):
+    """An ending's nots have run their time: its node is complete. The run leaves its list when that is walked next."""
+    node = runs[run, R_NODE]
+    is_match = not runs[run, R_OPEN] & FORESTALLED
+    runs[run, R_OPEN] = 0
+    nodes[node, N_STATE] -= PENDING
+    if not nodes[node, N_STATE] & COMPLETE:
+        nodes[node, N_STATE] |= COMPLETE
+        if is_match:
+            candidates[counters[Q_CANDIDATES]] = node
+            counters[Q_CANDIDATES] += 1
+
+
+@compiled
+def pop_due(timers, counters, slots, extra, due, window_ended, slot, moment, ordinal, is_end):
+    """Take off the timers that fall due; returns how many runs they name."""
+    count = 0
+    while slots[slot, K_TIMERS] != NONE and timers[slots[slot, K_TIMERS], T_DUE] <= moment:
+        timer = pop_timer(timers, counters, slots, slot, K_TIMERS)
+        if extra[timers[timer, T_RUN], X_GENERATION] == timers[timer, T_GENERATION]:
+            due[count] = timers[timer, T_RUN]
+            window_ended[count] = 0
+            count += 1
+    while slots[slot, K_COUNT_TIMERS] != NONE:
+        if not is_end and timers[slots[slot, K_COUNT_TIMERS], T_DUE] > ordinal:
+            break
+        timer = pop_timer(timers, counters, slots, slot, K_COUNT_TIMERS)
+        if extra[timers[timer, T_RUN], X_GENERATION] == timers[timer, T_GENERATION]:
+            due[count] = timers[timer, T_RUN]
+            window_ended[count] = 1
+            count += 1
+    return count
+
+
+@compiled
+def moment_decided(a, e, w, slot, partition, moment, ordinal, is_end):
+    """Decide everything that falls due at one moment: timeouts first, then matches. Returns DONE or what is wrong."""
+    due = pop_due(w.timers, w.counters, w.slots, w.extra, w.due, w.window_ended, slot, moment, ordinal, is_end)
+    reports = 0
+    for place in range(due):
+        run = w.due[place]
+        position = w.runs[run, R_POSITION]
+        if position >= a.params[P_POSITIONS] or w.runs[run, R_OPEN] == 0:
+            continue
+        node = w.runs[run, R_NODE]
+        start = w.nodes[node, N_START]
+        is_forbidden = e.ordinal[start] < w.slots[slot, K_FIRST_ALLOWED] or (
+            a.params[P_SKIP] == TO_NEXT and e.forbidden[start] != 0
+        )
+        if is_forbidden and w.slots[slot, K_FORBIDDEN_AT] < moment:
+            continue
+        first = a.positions[position, S_CONTINUATIONS]
+        window = later_by(e.time[start], a.params[P_WITHIN])
+        for way in range(first, a.positions[position, S_CONTINUATIONS_END]):
+            deadline = min(window, later_by(e.time[w.nodes[node, N_EVENT]], a.ways[way, C_GAP]))
+            if w.window_ended[place] or deadline <= moment:
+                w.runs[run, R_OPEN] &= ~(1 << (way - first))
+        if w.runs[run, R_OPEN] == 0:
+            w.nodes[node, N_STATE] -= OPEN
+            if w.nodes[node, N_STATE] & ~VARIABLE == 0:  # neither complete nor pending, and no other place is open
+                w.candidates[reports] = node
+                reports += 1
+        else:
+            following = earliest_deadline(a.params, a.positions, a.ways, e.time, w.runs, w.nodes, run)
+            if following != NEVER:
+                add_timer(w.timers, w.counters, w.slots, slot, K_TIMERS, following, run, w.extra[run, X_GENERATION])
+    if reports > 1:
+        sort_nodes(w.nodes, w.candidates, w.spare, reports)
+    for place in range(reports):
+        out = w.counters[Q_TIMEOUTS]
+        w.timeouts[out, 0] = w.candidates[place]
+        w.timeouts[out, 1] = moment
+        w.timeouts[out, 2] = partition
+        w.counters[Q_TIMEOUTS] = out + 1
+    for place in range(due):
+        run = w.due[place]
+        if w.runs[run, R_POSITION] >= a.params[P_POSITIONS] and w.runs[run, R_OPEN] != 0:
+            decide_ending(w.runs, w.nodes, w.candidates, w.counters, run)
+    if is_end:  # a not_next that would wait for an event without end
+        run = w.slots[slot, K_FRESH]
+        while run != NONE:
+            if w.runs[run, R_POSITION] >= a.params[P_POSITIONS] and w.runs[run, R_OPEN] != 0:
+                if ending_due(a.params, a.positions, a.guards, e.time, w.runs, w.nodes, run, True) == NEVER:
+                    decide_ending(w.runs, w.nodes, w.candidates, w.counters, run)
+            run = np.int64(w.runs[run, R_NEXT])
+    if w.counters[Q_CANDIDATES] > 0:
+        return emit(a, e, w, slot, partition, moment)
+    return DONE
+
+
+@compiled
+def fall_due(a, e, w, slot, partition, moment):
+    """Decide, moment by moment, what falls due before a moment. Returns DONE or what is wrong."""
+    while w.slots[slot, K_TIMERS] != NONE and w.timers[w.slots[slot, K_TIMERS], T_DUE] < moment:
+        due = w.timers[w.slots[slot, K_TIMERS], T_DUE]
+        problem = moment_decided(a, e, w, slot, partition, due, np.int64(NONE), False)
+        if problem != DONE:
+            return problem
+    return DONE

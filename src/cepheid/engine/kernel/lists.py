@@ -1,0 +1,218 @@
+"""The lists that runs wait in: joining, sweeping, clearing, and leaving out runs that others stand for.
+
+Compiled functions for the kernel.
+
+**Dominance.** Under `past_last_event` and `to_next` a run can be left out if another one of the same position has the
+same future and comes first in the order of rule 8. Why this is right:
+
+* Two runs at one position with equal registers, of which the first has all continuations and rivals open that the
+  second has, take the same later events in the same ways: whatever the second completes, the first completes at the
+  same event, and is emitted before it. A bound since the previous event would tell them apart by their last event's
+  time, so that must be equal where such a bound lies at this position; bounds further on depend on events that both
+  take alike.
+* With one start, the emitted match of the first forbids that start under both strategies, so the second's is never
+  emitted.
+* Under `past_last_event` without a window the starts need not be equal: the earlier start comes first, and its match
+  forbids every start up to its last event. With a window the earlier start may run out of time first, so starts must
+  be equal; with a not at the start it may be no match while the later one is, so there, too.
+* A timeout reports every partial match, so nothing is left out where timeouts are asked for.
+* It is applied when a run joins its list, behind the skip filter of the event; fresh runs join after the event that
+  decides their strict links.
+
+It only saves work: a list is looked through for a few entries, not to its end.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cepheid.engine.kernel.buffer import free_run, precedes
+from cepheid.engine.kernel.compiling import compiled, inlined
+from cepheid.engine.kernel.layout import *
+
+LOOKED_AT = 32
+
+
+@inlined
+def is_gone(a, e, w, slot, start, event):
+    """Whether a run with this start can be dropped: forbidden, or out of its window where no timer looks after that."""
+    if e.ordinal[start] < w.slots[slot, K_FIRST_ALLOWED] or (a.params[P_SKIP] == TO_NEXT and e.forbidden[start] != 0):
+        # What times out at the very moment that forbade it still counts (rule 9); only count windows can tell.
+        return not (
+            a.params[P_TIMEOUTS] != 0 and a.params[P_COUNT] != NEVER and w.slots[slot, K_FORBIDDEN_AT] == e.time[event]
+        )
+    if a.params[P_TIMEOUTS]:
+        return False
+    if np.uint64(e.time[event]) - np.uint64(e.time[start]) >= np.uint64(a.params[P_WITHIN]):
+        return True
+    return e.ordinal[event] - e.ordinal[start] >= a.params[P_COUNT]
+
+
+@inlined
+def place_in_index(buckets, slot, position, value):
+    """Where runs of a slot and position with this value of the indexed register are chained."""
+    mixed = (
+        np.uint64(value)
+        + np.uint64(position) * np.uint64(0x9E3779B97F4A7C15)
+        + np.uint64(slot) * np.uint64(0xC2B2AE3D27D4EB4F)
+    )
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.int64((mixed ^ (mixed >> np.uint64(31))) & np.uint64(len(buckets) - 1))
+
+
+@inlined
+def is_indexed_value(registers, run, register):
+    """Whether the run's register is known; a run that compares with an unknown value takes nothing and is not
+    chained."""
+    return np.uint64(registers[run, registers.shape[1] - 1]) >> np.uint64(register) & np.uint64(1) != 0
+
+
+@inlined
+def put_into_index(positions, runs, registers, buckets, slot, run):
+    """Chain a run by the value that every predicate of its position compares with."""
+    position = runs[run, R_POSITION]
+    register = positions[position, S_INDEX]
+    if register >= 0 and is_indexed_value(registers, run, register):
+        bucket = place_in_index(buckets, slot, position, registers[run, register])
+        runs[run, R_CHAIN] = buckets[bucket]
+        buckets[bucket] = run
+
+
+@inlined
+def take_from_index(positions, runs, registers, buckets, slot, run):
+    """Unchain a run that is still chained."""
+    position = runs[run, R_POSITION]
+    register = positions[position, S_INDEX]
+    if register < 0 or not is_indexed_value(registers, run, register):
+        return
+    bucket = place_in_index(buckets, slot, position, registers[run, register])
+    other = np.int64(buckets[bucket])
+    if other == run:
+        buckets[bucket] = runs[run, R_CHAIN]
+        return
+    while other != NONE:
+        following = np.int64(runs[other, R_CHAIN])
+        if following == run:
+            runs[other, R_CHAIN] = runs[run, R_CHAIN]
+            return
+        other = following
+
+
+@inlined
+def settle(a, e, w, slot, run, event):
+    """Put a run into the list of its position."""
+    position = w.runs[run, R_POSITION]
+    place = L_SIZE * position
+    if (
+        a.params[P_DOMINANCE] != DOMINANCE_OFF
+        and w.lists[slot, place + L_HEAD] != NONE
+        and position < a.params[P_POSITIONS]
+        and a.positions[position, S_INDEX] < 0
+    ):
+        if is_dominated(a, e.time, w.lists, w.slots, w.runs, w.extra, w.nodes, w.registers, w.counters, slot, run):
+            free_run(w.runs, w.extra, w.counters, run)
+            w.slots[slot, K_LIVE] -= 1
+            return
+    if w.lists[slot, place + L_LENGTH] > 2 * w.lists[slot, place + L_SWEPT] + 64:
+        sweep(a, e, w, slot, position, event)
+    if a.params[P_INDEXED]:
+        put_into_index(a.positions, w.runs, w.registers, w.buckets, slot, run)
+    w.runs[run, R_NEXT] = w.lists[slot, place + L_HEAD]
+    w.lists[slot, place + L_HEAD] = run
+    w.lists[slot, place + L_LENGTH] += 1
+
+
+@compiled
+def is_dominated(a, time, lists, slots, runs, extra, nodes, registers, counters, slot, run):
+    """Whether a run can be left out; runs that it stands for are taken out of the list."""
+    position = runs[run, R_POSITION]
+    place = L_SIZE * position
+    node = runs[run, R_NODE]
+    previous = np.int64(NONE)
+    other = np.int64(lists[slot, place + L_HEAD])
+    looked_at = 0
+    while other != NONE and looked_at < LOOKED_AT:
+        looked_at += 1
+        following = np.int64(runs[other, R_NEXT])
+        other_node = runs[other, R_NODE]
+        comparable = a.params[P_DOMINANCE] == DOMINANCE_OVERALL or nodes[other_node, N_START] == nodes[node, N_START]
+        if comparable and a.positions[position, S_GAP]:
+            comparable = time[nodes[other_node, N_EVENT]] == time[nodes[node, N_EVENT]]
+        if comparable and a.params[P_REGISTERS] > 0:
+            for register in range(registers.shape[1]):
+                comparable = comparable and registers[other, register] == registers[run, register]
+        if comparable:
+            same_rivals = len(extra) == 1 or extra[other, X_RIVALS] == extra[run, X_RIVALS]
+            if precedes(nodes, other_node, node):
+                if not runs[run, R_OPEN] & ~runs[other, R_OPEN] and same_rivals:
+                    return True
+            elif not runs[other, R_OPEN] & ~runs[run, R_OPEN] and same_rivals:
+                if previous == NONE:
+                    lists[slot, place + L_HEAD] = following
+                else:
+                    runs[previous, R_NEXT] = following
+                lists[slot, place + L_LENGTH] -= 1
+                slots[slot, K_LIVE] -= 1
+                free_run(runs, extra, counters, other)
+                other = following
+                continue
+        previous = other
+        other = following
+    return False
+
+
+@compiled
+def sweep(a, e, w, slot, position, event):
+    """Drop the runs of a list that are over. Done whenever a list has doubled, so that it costs little per run."""
+    place = L_SIZE * position
+    previous = np.int64(NONE)
+    run = np.int64(w.lists[slot, place + L_HEAD])
+    while run != NONE:
+        following = np.int64(w.runs[run, R_NEXT])
+        is_over = w.runs[run, R_OPEN] == 0
+        if is_over or is_gone(a, e, w, slot, w.nodes[w.runs[run, R_NODE], N_START], event):
+            if a.params[P_INDEXED] and not is_over:
+                take_from_index(a.positions, w.runs, w.registers, w.buckets, slot, run)
+            w.lists[slot, place + L_LENGTH] -= 1
+            w.slots[slot, K_LIVE] -= 1
+            free_run(w.runs, w.extra, w.counters, run)
+            if previous == NONE:
+                w.lists[slot, place + L_HEAD] = following
+            else:
+                w.runs[previous, R_NEXT] = following
+        else:
+            previous = run
+        run = following
+    w.lists[slot, place + L_SWEPT] = w.lists[slot, place + L_LENGTH]
+
+
+@compiled
+def clear(a, w, slot):
+    """Drop all runs of a partition."""
+    for position in range(w.lists.shape[1] // L_SIZE):
+        place = L_SIZE * position
+        run = np.int64(w.slots[slot, K_FRESH] if position == 0 else w.lists[slot, place + L_HEAD])
+        while run != NONE:
+            following = np.int64(w.runs[run, R_NEXT])
+            if a.params[P_INDEXED] and position > 0 and w.runs[run, R_OPEN] != 0:
+                take_from_index(a.positions, w.runs, w.registers, w.buckets, slot, run)
+            free_run(w.runs, w.extra, w.counters, run)
+            run = following
+        w.lists[slot, place + L_HEAD] = NONE
+        w.lists[slot, place + L_LENGTH] = 0
+        w.lists[slot, place + L_SWEPT] = 0
+    w.slots[slot, K_FRESH] = NONE
+    w.slots[slot, K_LIVE] = 0
+
+
+@compiled
+def rebuild_index(a, w):
+    """Chain all runs anew, in buckets that were emptied."""
+    for slot in range(w.lists.shape[0]):
+        for position in range(1, w.lists.shape[1] // L_SIZE):
+            run = np.int64(w.lists[slot, L_SIZE * position + L_HEAD])
+            while run != NONE:
+                if w.runs[run, R_OPEN] != 0:
+                    put_into_index(a.positions, w.runs, w.registers, w.buckets, slot, run)
+                run = np.int64(w.runs[run, R_NEXT])

@@ -1,0 +1,1 @@
+"""The kernel's memory of runs: making, growing, reading and saving it."""

@@ -1,0 +1,102 @@
+"""The kernel's working memory: runs, nodes, timers, lists, and what has been decided.
+
+In: sizes. Out: `Pool`, the arrays that the kernel writes; growing and collecting them between calls.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cepheid.engine.kernel import layout as l
+from cepheid.engine.tables.tabulate import Tables
+
+
+class Pool(NamedTuple):
+    """The arrays, in the form that the kernel takes."""
+
+    runs: Any
+    extra: Any
+    owner: Any
+    buckets: Any
+    registers: Any
+    nodes: Any
+    timers: Any
+    lists: Any
+    slots: Any
+    created: Any
+    spare: Any
+    candidates: Any
+    due: Any
+    window_ended: Any
+    matches: Any
+    timeouts: Any
+    counters: Any
+    stack: Any
+
+
+def new_pool(tables: Tables, slots: int = 1, capacity: int = 256) -> Pool:
+    """Empty working memory for so many partitions at a time; the capacity is a power of two."""
+    params = tables.arrays.params
+    positions = len(tables.arrays.positions)
+    timed = capacity if params[l.P_TIMED] else 1
+    has_rivals = bool((tables.arrays.positions[:, l.S_RIVALS] < tables.arrays.positions[:, l.S_RIVALS_END]).any())
+    needs_extra = params[l.P_TIMED] or has_rivals
+    pool = Pool(
+        runs=np.zeros((capacity, l.R_SIZE), np.int32),
+        extra=np.zeros((capacity if needs_extra else 1, l.X_SIZE), np.int32),
+        owner=np.zeros(1, np.int32),
+        buckets=np.full(capacity if params[l.P_INDEXED] else 1, l.NONE, np.int32),
+        registers=np.zeros((capacity if tables.initial else 1, len(tables.initial) + 1), np.int64),
+        nodes=np.zeros((capacity, l.N_SIZE), np.int32),
+        timers=np.zeros((4 * timed, l.T_SIZE), np.int64),
+        lists=np.zeros((0, l.L_SIZE * positions), np.int64),
+        slots=np.zeros((0, l.K_BEFORE + 2 * int(params[l.P_NOT_BEFORE])), np.int64),
+        created=np.zeros((capacity, 5), np.int32),
+        spare=np.zeros((2 * capacity, 4), np.int32),
+        candidates=np.zeros(2 * capacity, np.int32),
+        due=np.zeros(4 * timed, np.int32),
+        window_ended=np.zeros(4 * timed, np.int8),
+        matches=np.zeros((2 * capacity, 3), np.int64),
+        timeouts=np.zeros((2 * timed, 3), np.int64),
+        counters=np.zeros(l.Q_SIZE, np.int64),
+        stack=np.zeros((64, 2), np.int64),
+    )
+    pool.counters[[l.Q_FREE_RUN, l.Q_FREE_TIMER, l.Q_PROBLEM, l.Q_PROBLEM_VALUE]] = l.NONE
+    pool.counters[l.Q_USED_RUNS] = 1  # run 0 holds the registers of a run that has taken nothing
+    if tables.initial:
+        pool.registers[0, :-1] = tables.initial
+        pool.registers[0, -1] = np.uint64(tables.known_at_first).astype(np.int64)
+    return with_slots(pool, slots)
+
+
+def with_slots(pool: Pool, count: int) -> Pool:
+    """The same memory for so many partitions at a time; the new ones are empty."""
+    lists = np.zeros((count - len(pool.lists), pool.lists.shape[1]), np.int64)
+    lists[:, l.L_HEAD :: l.L_SIZE] = l.NONE
+    slots = np.full((count - len(pool.slots), pool.slots.shape[1]), l.NONE, np.int64)
+    slots[:, [l.K_LIVE, l.K_FIRST_ALLOWED]] = 0
+    slots[:, l.K_FORBIDDEN_AT] = -l.NEVER
+    pool = pool._replace(lists=np.concatenate((pool.lists, lists)), slots=np.concatenate((pool.slots, slots)))
+    if count > 1 and len(pool.buckets) > 1 and len(pool.owner) == 1:  # until now all runs belonged to slot 0
+        pool = pool._replace(owner=np.zeros(len(pool.runs), np.int32))
+    return pool
+
+
+WITH_RUNS = ("runs", "extra", "owner", "registers", "nodes", "timers", "due", "window_ended")
+WITH_EVENTS = ("created", "spare", "candidates", "matches", "timeouts")
+SMALLEST = 8
+"""Arrays smaller than this are of no use to the pattern and stay as they are."""
+
+
+def grown(pool: Pool, names: tuple[str, ...]) -> Pool:
+    """The same memory with twice the room in some arrays: for waiting runs, or for what one event makes of them."""
+    larger = {}
+    for name in names:
+        array = getattr(pool, name)
+        if len(array) >= SMALLEST:
+            larger[name] = np.concatenate((array, np.zeros_like(array)))
+    if "runs" in names and len(pool.buckets) > 1:  # the runs must be chained anew
+        larger["buckets"] = np.full(2 * len(pool.buckets), l.NONE, np.int32)
+    return pool._replace(**larger)

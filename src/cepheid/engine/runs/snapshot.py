@@ -1,0 +1,124 @@
+"""A matcher's state as bytes, and back.
+
+In: a `Matcher`. Out: bytes with a versioned header that names the pattern by its fingerprint; numbers and text only.
+What was held by no partial match is left out.
+
+Layout: a magic word, the length of the header, the header as JSON (format, fingerprint, texts, names, types and
+shapes of the arrays), the arrays one after the other.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from cepheid.automaton.fingerprint import fingerprint
+from cepheid.engine.columns import Columns
+from cepheid.engine.kernel import drive
+from cepheid.engine.kernel import layout as l
+from cepheid.engine.matcher import Matcher
+from cepheid.engine.runs.pool import SMALLEST, Pool, new_pool
+from cepheid.engine.tables.tabulate import Tables
+from cepheid.errors import StateError
+
+MAGIC = b"CEPHEID\n"
+FORMAT = 1
+_SAVED = ("lists", "slots", "counters")
+_USED = {
+    "runs": l.Q_USED_RUNS,
+    "extra": l.Q_USED_RUNS,
+    "owner": l.Q_USED_RUNS,
+    "registers": l.Q_USED_RUNS,
+    "nodes": l.Q_USED_NODES,
+    "timers": l.Q_USED_TIMERS,
+}
+
+
+def snapshot(matcher: Matcher) -> bytes:
+    """The state of a matcher. Call `matcher.keep()` first, and keep those rows: the state refers to them."""
+    arrays: dict[str, npt.NDArray[Any]] = {name: getattr(matcher.pool, name) for name in _SAVED}
+    for name, counter in _USED.items():
+        arrays[name] = getattr(matcher.pool, name)[: matcher.pool.counters[counter]]
+    arrays |= {f"held.{name}": array for name, array in matcher.held._asdict().items()}
+    arrays["next_ordinal"] = matcher.next_ordinal
+    header = {
+        "format": FORMAT,
+        "pattern": fingerprint(matcher.tables.automaton),
+        "timeouts": bool(matcher.tables.arrays.params[l.P_TIMEOUTS]),
+        "texts": matcher.texts.to_pylist(),
+        "arrays": [[name, array.dtype.str, list(array.shape)] for name, array in arrays.items()],
+    }
+    head = json.dumps(header).encode()
+    parts = [MAGIC, len(head).to_bytes(8, "little"), head]
+    return b"".join([*parts, *(np.ascontiguousarray(array).tobytes() for array in arrays.values())])
+
+
+def restore(tables: Tables, saved: bytes) -> Matcher:
+    """The matcher that a snapshot was taken of, for the same pattern."""
+    header, arrays = _read(saved)
+    _check(header, tables)
+    matcher = Matcher(tables)
+    capacity = SMALLEST
+    while capacity < max(len(arrays[name]) for name in ("runs", "nodes")) + 1:
+        capacity *= 2
+    pool = _laid_out(new_pool(tables, slots=0, capacity=capacity), arrays)
+    matcher.pool = pool
+    if tables.arrays.params[l.P_INDEXED]:
+        drive.index_runs(tables.arrays, pool)
+    matcher.held = Columns(**{name: arrays[f"held.{name}"] for name in Columns._fields})
+    matcher.next_ordinal = arrays["next_ordinal"]
+    matcher.texts = pa.array(header["texts"], pa.string())
+    return matcher
+
+
+def _laid_out(pool: Pool, arrays: dict[str, npt.NDArray[Any]]) -> Pool:
+    """A pool that is large enough, with the saved arrays in it."""
+    replaced: dict[str, npt.NDArray[Any]] = {name: arrays[name] for name in _SAVED}
+    for name in _USED:
+        saved, room = arrays[name], getattr(pool, name)
+        if len(saved) > len(room):
+            length = 2 * len(saved) if name == "timers" else len(pool.runs)
+            room = np.zeros((length, *room.shape[1:]), room.dtype)
+        room[: len(saved)] = saved
+        replaced[name] = room
+    timers = len(replaced["timers"])
+    if timers > len(pool.due):
+        replaced["due"] = np.zeros(timers, np.int32)
+        replaced["window_ended"] = np.zeros(timers, np.int8)
+    return pool._replace(**replaced)
+
+
+def _read(saved: bytes) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+    if saved[: len(MAGIC)] != MAGIC:
+        raise StateError("this is no saved state of Cepheid.\n  Give the bytes that snapshot() returned, unchanged.")
+    begin = len(MAGIC) + 8
+    end = begin + int.from_bytes(saved[len(MAGIC) : begin], "little")
+    header = json.loads(saved[begin:end])
+    arrays = {}
+    for name, kind, shape in header["arrays"]:
+        dtype = np.dtype(kind)
+        size = int(np.prod(shape)) * dtype.itemsize
+        if end + size > len(saved):
+            raise StateError(f"the saved state is cut off within {name!r}.\n  Restore it from a complete copy.")
+        arrays[name] = np.frombuffer(saved, dtype, count=int(np.prod(shape)), offset=end).reshape(shape).copy()
+        end += size
+    return header, arrays
+
+
+def _check(header: dict[str, Any], tables: Tables) -> None:
+    if header["format"] != FORMAT:
+        raise StateError(
+            f"the saved state has format {header['format']}, this version reads format {FORMAT}.\n"
+            "  Use the version of Cepheid that wrote it, or begin anew without the state."
+        )
+    given = fingerprint(tables.automaton)
+    if header["pattern"] != given or header["timeouts"] != bool(tables.arrays.params[l.P_TIMEOUTS]):
+        raise StateError(
+            "the saved state belongs to another pattern, other types of columns, or other options "
+            f"(fingerprint {header['pattern']}, given {given}).\n"
+            "  Go on with the pattern that it was saved with, or begin anew without the state."
+        )

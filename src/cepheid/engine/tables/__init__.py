@@ -1,0 +1,1 @@
+"""An automaton as flat arrays for the kernel. Nothing here is compiled."""

@@ -1,0 +1,512 @@
+"""Conditions that read variables, as code for the stack machine.
+
+In: bound expressions and the registers they read. Out: code, the columns of the event that it reads, and how
+registers change. What the machine cannot compute raises `NotCompiled` with the reason; such a pattern takes the
+reference's way.
+
+An expression over the current event alone that cannot fail (a test on strings, LIKE, IN) becomes a column of its own,
+computed beforehand for all rows. Whatever may fail (arithmetic) is computed by the machine, only where the condition
+asks for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+
+from cepheid.conditions.expression import (
+    Aggregate,
+    AggregateFunction,
+    Cast,
+    Column,
+    Expression,
+    FoldValue,
+    Literal,
+    Operation,
+    Operator,
+    PythonCall,
+    SparkColumn,
+    SparkExpression,
+    conjuncts,
+    walk,
+)
+from cepheid.conditions.registers import Register, RegisterKind, Registers
+from cepheid.conditions.types import BOOLEAN, DataType, Kind
+from cepheid.engine.kernel import opcodes as m
+
+MAXIMUM_COLUMNS = 64
+MAXIMUM_REGISTERS = 64
+MAXIMUM_DIGITS = 18
+"""Decimals up to this precision always fit 64 bits; sums of them may not, which is noticed when it happens."""
+EXACT_DIGITS = 15
+"""Decimals up to this precision become doubles without a rounding of their own."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_INTEGERS = {Kind.BYTE: 2**7 - 1, Kind.SHORT: 2**15 - 1, Kind.INT: 2**31 - 1, Kind.LONG: 2**63 - 1}
+_AS_INTEGER = {*_INTEGERS, Kind.BOOLEAN, Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMP_NTZ, Kind.INTERVAL, Kind.DECIMAL}
+_CANNOT_FAIL = {
+    Operator.EQUAL,
+    Operator.NOT_EQUAL,
+    Operator.LESS,
+    Operator.LESS_OR_EQUAL,
+    Operator.GREATER,
+    Operator.GREATER_OR_EQUAL,
+    Operator.NULL_SAFE_EQUAL,
+    Operator.AND,
+    Operator.OR,
+    Operator.NOT,
+    Operator.IS_NULL,
+    Operator.IS_TRUE,
+    Operator.IS_FALSE,
+    Operator.IN,
+    Operator.LIKE,
+    Operator.COALESCE,
+    Operator.CASE,
+    Operator.UPPER,
+    Operator.LOWER,
+    Operator.LENGTH,
+    Operator.CONCAT,
+    Operator.SUBSTRING,
+    Operator.TRIM,
+    Operator.YEAR,
+    Operator.MONTH,
+    Operator.DAY,
+    Operator.HOUR,
+    Operator.MINUTE,
+    Operator.SECOND,
+}
+
+
+class NotCompiled(Exception):
+    """The machine cannot compute this; the message says what."""
+
+
+@dataclass(slots=True)
+class Programs:
+    """Code of all conditions of a pattern, and what it reads."""
+
+    code: list[tuple[int, int, int]] = field(default_factory=list)
+    columns: list[Expression] = field(default_factory=list)
+    """Expressions over the event, each a column of values that the kernel reads."""
+    updates: dict[str, list[tuple[int, int, int, int, int, int]]] = field(default_factory=dict)
+    """By variable: kind, register, depth, column of the argument or -1, and the bounds of its program where it has
+    one."""
+    initial: list[int] = field(default_factory=list)
+    known_at_first: int = 0
+    """Bits of the registers that have a value before anything is taken."""
+    texts: list[int] = field(default_factory=list)
+    """The registers that hold codes of texts."""
+
+
+class Compiler:
+    """Compiles the conditions of one pattern into one block of code."""
+
+    def __init__(self, registers: Registers) -> None:
+        self.programs = Programs()
+        self._places: dict[tuple[RegisterKind, str, Expression | None], tuple[int, Register]] = {}
+        for register in registers.registers:
+            self._lay_out(register)
+        for register in registers.registers:
+            self._compile_update(register)
+        if len(self.programs.initial) > MAXIMUM_REGISTERS:
+            raise NotCompiled(f"more than {MAXIMUM_REGISTERS} values are remembered of earlier events")
+
+    def condition(self, expression: Expression) -> tuple[int, int]:
+        """Compile a condition; returns where its code begins and ends."""
+        begin = len(self.programs.code)
+        self._compile(expression, begin)
+        if len(self.programs.columns) > MAXIMUM_COLUMNS:
+            raise NotCompiled(f"more than {MAXIMUM_COLUMNS} columns are read beside earlier events")
+        return begin, len(self.programs.code)
+
+    def equalities(self, expression: Expression) -> set[tuple[int, int]]:
+        """The (register, column) pairs that must be equal for the condition to hold."""
+        found: set[tuple[int, int]] = set()
+        for part in conjuncts(expression):
+            if not isinstance(part, Operation) or part.operator is not Operator.EQUAL:
+                continue
+            for one, other in (part.operands, part.operands[::-1]):
+                is_last = isinstance(one, Aggregate) and one.function in (
+                    AggregateFunction.LAST,
+                    AggregateFunction.FIRST,
+                )
+                whole = one.type.is_integral or one.type.kind in (Kind.STRING, Kind.DATE, Kind.TIMESTAMP)
+                if is_last and whole and one.type == other.type and other in self.programs.columns:
+                    assert isinstance(one, Aggregate)
+                    place, _ = self._places[RegisterKind[one.function.name], one.variable, one.argument]
+                    found.add((place + one.offset, self.programs.columns.index(other)))
+        return found
+
+    # ── registers ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _lay_out(self, register: Register) -> None:
+        place = len(self.programs.initial)
+        self._places[register.kind, register.variable, register.argument] = place, register
+        if _representation(register.type) == "code":
+            self.programs.texts += range(place, place + register.depth)
+        if register.fold is not None:
+            initial = register.fold.initial()
+            self.programs.initial.append(0 if initial is None else encode(initial, register.type))
+            self.programs.known_at_first |= (initial is not None) << place
+            return
+        self.programs.initial += [0] * register.depth
+        if register.kind in (RegisterKind.COUNT, RegisterKind.SUM):  # rule 11: over none both are 0
+            self.programs.known_at_first |= 1 << place
+
+    def _compile_update(self, register: Register) -> None:
+        place, _ = self._places[register.kind, register.variable, register.argument]
+        is_double = register.type.is_fractional
+        match register.kind:
+            case RegisterKind.FOLD:
+                kind = m.FOLD
+            case RegisterKind.COUNT:
+                kind = m.COUNT_EVENTS if register.argument is None else m.COUNT
+            case RegisterKind.SUM:
+                kind = m.SUM_DOUBLE if is_double else m.SUM
+            case RegisterKind.MIN:
+                kind = m.SMALLEST_DOUBLE if is_double else m.SMALLEST
+            case RegisterKind.MAX:
+                kind = m.LARGEST_DOUBLE if is_double else m.LARGEST
+            case RegisterKind.FIRST:
+                kind = m.FIRST
+            case RegisterKind.LAST:
+                kind = m.LAST
+        if register.type.kind is Kind.STRING and register.kind in (RegisterKind.MIN, RegisterKind.MAX):
+            raise NotCompiled("the order of strings of earlier events")
+        column, begin, end = -1, 0, 0
+        argument = register.fold.update if register.fold is not None else register.argument
+        if argument is not None:
+            begin = len(self.programs.code)
+            self._compile(argument, begin)
+            if register.kind is RegisterKind.SUM:
+                self._convert(argument.type, register.type)
+            end = len(self.programs.code)
+            if end == begin + 1 and self.programs.code[begin][0] == m.VALUE:
+                column = self.programs.code.pop()[1]
+        self.programs.updates.setdefault(register.variable, []).append(
+            (kind, place, register.depth, column, begin, end)
+        )
+
+    # ── expressions ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _emit(self, code: int, operand: int = 0, extra: int = 0) -> int:
+        self.programs.code.append((code, operand, extra))
+        return len(self.programs.code) - 1
+
+    def _patch(self, at: int, begin: int) -> None:
+        """Let a jump lead to here."""
+        self.programs.code[at] = (self.programs.code[at][0], len(self.programs.code) - begin, 0)
+
+    def _compile(self, expression: Expression, begin: int) -> None:
+        match expression:
+            case Literal(value=value):
+                if value is None:
+                    self._emit(m.UNKNOWN)
+                else:
+                    self._emit(m.CONSTANT, encode(value, expression.type))
+            case Aggregate():
+                self._compile_aggregate(expression)
+            case FoldValue(variable=variable, name=name):
+                for place, register in self._places.values():
+                    if register.fold is not None and (register.variable, register.fold.name) == (variable, name):
+                        self._emit(m.REGISTER, place)
+            case Column():
+                self._column(expression)
+            case Operation() if self._compile_operation(expression, begin):
+                pass
+            case Cast(operand=operand) if self._compile_cast(operand, expression.type, begin):
+                pass
+            case _ if _reads_only_the_event(expression) and not _can_fail(expression):
+                self._column(expression)
+            case _:
+                raise NotCompiled(f"`{expression}` together with earlier events")
+
+    def _column(self, expression: Expression) -> None:
+        _representation(expression.type)
+        if expression not in self.programs.columns:
+            self.programs.columns.append(expression)
+        self._emit(m.VALUE, self.programs.columns.index(expression))
+
+    def _compile_aggregate(self, node: Aggregate) -> None:
+        if node.function is AggregateFunction.AVG:
+            total, register = self._places[RegisterKind.SUM, node.variable, node.argument]
+            count, _ = self._places[RegisterKind.COUNT, node.variable, node.argument]
+            if node.type.kind is not Kind.DOUBLE:
+                raise NotCompiled(f"`{node}`, an average of type {node.type}")
+            self._emit(m.REGISTER, total)
+            self._emit(m.REGISTER, count)
+            self._emit(m.AVERAGE_DOUBLE if register.type.is_fractional else m.AVERAGE)
+            return
+        place, _ = self._places[RegisterKind[node.function.name], node.variable, node.argument]
+        self._emit(m.REGISTER, place + node.offset)
+
+    def _compile_operation(self, node: Operation, begin: int) -> bool:
+        """Whether the machine has the operation; otherwise nothing was emitted."""
+        operator, operands = node.operator, node.operands
+        if _reads_only_the_event(node) and not _can_fail(node):
+            return False  # better computed once for all rows
+        match operator:
+            case Operator.AND | Operator.OR:
+                self._compile_logic(operator, operands, begin)
+            case Operator.NOT:
+                self._compile(operands[0], begin)
+                self._emit(m.NOT)
+            case Operator.IS_NULL:
+                self._compile(operands[0], begin)
+                self._emit(m.IS_UNKNOWN)
+            case Operator.IS_TRUE | Operator.IS_FALSE:
+                self._compile(operands[0], begin)
+                if operator is Operator.IS_FALSE:
+                    self._emit(m.NOT)
+                self._emit(m.CONSTANT, 1)
+                self._emit(m.NULL_SAFE_EQUAL)
+            case Operator.IN:
+                equal = (
+                    Operation(Operator.EQUAL, (operands[0], other), type=BOOLEAN, span=node.span)
+                    for other in operands[1:]
+                )
+                self._compile_logic(Operator.OR, tuple(equal), begin)
+            case Operator.CASE:
+                self._compile_case(operands, node.type, begin)
+            case Operator.COALESCE:
+                jumps = []
+                for operand in operands[:-1]:
+                    self._compile(operand, begin)
+                    jumps.append(self._emit(m.JUMP_IF_KNOWN))
+                    self._emit(m.DROP)
+                self._compile(operands[-1], begin)
+                for jump in jumps:
+                    self._patch(jump, begin)
+            case Operator.NEGATE | Operator.ABS:
+                is_double = node.type.is_fractional
+                if node.type.kind is Kind.FLOAT or _representation(node.type) is None:
+                    return False
+                self._compile(operands[0], begin)
+                codes = {Operator.NEGATE: (m.NEGATE, m.NEGATE_DOUBLE), Operator.ABS: (m.ABSOLUTE, m.ABSOLUTE_DOUBLE)}
+                self._emit(codes[operator][is_double])
+                self._check_range(node.type)
+            case _ if operator in _COMPARISONS:
+                self._compile_comparison(operator, operands[0], operands[1], begin)
+            case _ if operator in _ARITHMETIC:
+                self._compile_arithmetic(node, begin)
+            case _:
+                return False
+        return True
+
+    def _compile_logic(self, operator: Operator, operands: tuple[Expression, ...], begin: int) -> None:
+        """AND and OR, which look at a further part only if those before do not decide."""
+        decides = m.JUMP_IF_FALSE if operator is Operator.AND else m.JUMP_IF_TRUE
+        self._compile(operands[0], begin)
+        jumps = []
+        for operand in operands[1:]:
+            jumps.append(self._emit(decides))
+            self._compile(operand, begin)
+            self._emit(m.AND if operator is Operator.AND else m.OR)
+        for jump in jumps:
+            self._patch(jump, begin)
+
+    def _compile_case(self, operands: tuple[Expression, ...], result: DataType, begin: int) -> None:
+        ends = []
+        for index in range(0, len(operands) - 1, 2):
+            self._compile(operands[index], begin)
+            otherwise = self._emit(m.JUMP_UNLESS_TRUE)
+            self._compile(operands[index + 1], begin)
+            ends.append(self._emit(m.JUMP))
+            self._patch(otherwise, begin)
+        self._compile(operands[-1], begin)
+        for end in ends:
+            self._patch(end, begin)
+
+    def _compile_comparison(self, operator: Operator, left: Expression, right: Expression, begin: int) -> None:
+        kinds = {left.type.kind, right.type.kind} - {Kind.NULL}
+        is_double = bool(kinds & {Kind.DOUBLE, Kind.FLOAT})
+        if is_double and kinds - {Kind.DOUBLE, Kind.FLOAT}:
+            raise NotCompiled(f"a comparison of {left.type} with {right.type}")
+        if Kind.STRING in kinds and operator not in _EQUALITIES:
+            raise NotCompiled("the order of strings of earlier events")
+        if Kind.STRING in kinds and (isinstance(left, Literal) or isinstance(right, Literal)):
+            raise NotCompiled("a text compared with one of an earlier event")
+        if operator in (Operator.GREATER, Operator.GREATER_OR_EQUAL):
+            left, right = right, left
+        scale = max((t.scale for t in (left.type, right.type) if t.kind is Kind.DECIMAL), default=0)
+        for side in (left, right):
+            self._compile(side, begin)
+            if Kind.DECIMAL in kinds:
+                self._scale(scale - (side.type.scale if side.type.kind is Kind.DECIMAL else 0))
+        code = _COMPARISONS[operator]
+        if is_double:
+            code = {m.EQUAL: m.EQUAL_DOUBLE, m.LESS: m.LESS_DOUBLE, m.LESS_OR_EQUAL: m.LESS_OR_EQUAL_DOUBLE}.get(
+                code, m.NULL_SAFE_EQUAL_DOUBLE
+            )
+        self._emit(code)
+        if operator is Operator.NOT_EQUAL:
+            self._emit(m.NOT)
+
+    def _compile_arithmetic(self, node: Operation, begin: int) -> None:
+        operator, (left, right), result = node.operator, node.operands, node.type
+        if result.kind is Kind.DOUBLE:
+            if operator not in _DOUBLES or {left.type.kind, right.type.kind} != {Kind.DOUBLE}:
+                raise NotCompiled(f"`{node}` of {left.type} and {right.type}")
+            self._compile(left, begin)
+            self._compile(right, begin)
+            self._emit(_DOUBLES[operator])
+            return
+        is_decimal = result.kind is Kind.DECIMAL
+        if operator not in _WHOLES or result.kind not in _AS_INTEGER or (is_decimal and operator not in _DECIMALS):
+            raise NotCompiled(f"`{node}` of {left.type} and {right.type}")
+        times = {left.type.kind, right.type.kind} & {Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMP_NTZ, Kind.INTERVAL}
+        if times and (Kind.DATE in times or operator not in (Operator.ADD, Operator.SUBTRACT)):
+            raise NotCompiled(f"`{node}` of {left.type} and {right.type}")
+        if is_decimal and operator is Operator.MULTIPLY and result.precision > MAXIMUM_DIGITS:
+            raise NotCompiled(f"`{node}`, a product of more than {MAXIMUM_DIGITS} digits")
+        for side in (left, right):
+            self._compile(side, begin)
+            if is_decimal and operator is not Operator.MULTIPLY:
+                if result.scale < _scale_of(side.type):
+                    raise NotCompiled(f"`{node}`, whose digits are cut")
+                self._scale(result.scale - _scale_of(side.type))
+        self._emit(_WHOLES[operator])
+        self._check_range(result)
+
+    def _compile_cast(self, operand: Expression, target: DataType, begin: int) -> bool:
+        if isinstance(operand, Literal) and operand.value is not None:
+            from cepheid.conditions.casting import cast
+
+            self._emit(m.CONSTANT, encode(cast(operand.value, target), target))
+            return True
+        at = len(self.programs.code)
+        columns = len(self.programs.columns)
+        try:
+            self._compile(operand, begin)
+            self._convert(operand.type, target)
+        except NotCompiled:
+            del self.programs.code[at:]
+            del self.programs.columns[columns:]
+            return False
+        return True
+
+    def _convert(self, source: DataType, target: DataType) -> None:
+        """Bring the topmost value from one type to another, where that cannot lose anything."""
+        if source == target or source.kind is Kind.NULL:
+            return
+        if target.kind is Kind.DOUBLE:
+            if source.is_integral:
+                self._emit(m.TO_DOUBLE)
+                return
+            if source.kind is Kind.FLOAT:
+                return
+            if source.kind is Kind.DECIMAL and source.precision <= EXACT_DIGITS:
+                self._emit(m.DECIMAL_TO_DOUBLE, 10**source.scale)
+                return
+        if source.is_integral and target.is_integral and target.bits >= source.bits:
+            return
+        if target.kind is Kind.DECIMAL and (source.is_integral or source.kind is Kind.DECIMAL):
+            digits = target.precision - target.scale
+            whole = source.precision - source.scale if source.kind is Kind.DECIMAL else 19
+            if target.scale >= _scale_of(source) and digits >= whole:
+                self._scale(target.scale - _scale_of(source))
+                return
+        raise NotCompiled(f"a cast from {source} to {target} together with earlier events")
+
+    def _scale(self, digits: int) -> None:
+        if digits > MAXIMUM_DIGITS:
+            raise NotCompiled(f"decimals of more than {MAXIMUM_DIGITS} digits")
+        if digits > 0:
+            self._emit(m.CONSTANT, 10**digits)
+            self._emit(m.MULTIPLY)
+
+    def _check_range(self, result: DataType) -> None:
+        if result.is_integral and result.kind is not Kind.LONG:
+            self._emit(m.CHECK_RANGE, _INTEGERS[result.kind], 1)
+
+
+_COMPARISONS = {
+    Operator.EQUAL: m.EQUAL,
+    Operator.NOT_EQUAL: m.EQUAL,
+    Operator.LESS: m.LESS,
+    Operator.LESS_OR_EQUAL: m.LESS_OR_EQUAL,
+    Operator.GREATER: m.LESS,
+    Operator.GREATER_OR_EQUAL: m.LESS_OR_EQUAL,
+    Operator.NULL_SAFE_EQUAL: m.NULL_SAFE_EQUAL,
+}
+_EQUALITIES = {Operator.EQUAL, Operator.NOT_EQUAL, Operator.NULL_SAFE_EQUAL}
+_ARITHMETIC = {
+    Operator.ADD,
+    Operator.SUBTRACT,
+    Operator.MULTIPLY,
+    Operator.DIVIDE,
+    Operator.MODULO,
+    Operator.INTEGER_DIVIDE,
+}
+_DOUBLES = {
+    Operator.ADD: m.ADD_DOUBLE,
+    Operator.SUBTRACT: m.SUBTRACT_DOUBLE,
+    Operator.MULTIPLY: m.MULTIPLY_DOUBLE,
+    Operator.DIVIDE: m.DIVIDE_DOUBLE,
+}
+_WHOLES = {
+    Operator.ADD: m.ADD,
+    Operator.SUBTRACT: m.SUBTRACT,
+    Operator.MULTIPLY: m.MULTIPLY,
+    Operator.MODULO: m.MODULO,
+    Operator.INTEGER_DIVIDE: m.INTEGER_DIVIDE,
+}
+_DECIMALS = {Operator.ADD, Operator.SUBTRACT, Operator.MULTIPLY}
+
+
+def _scale_of(data_type: DataType) -> int:
+    return data_type.scale if data_type.kind is Kind.DECIMAL else 0
+
+
+def _reads_only_the_event(expression: Expression) -> bool:
+    return not any(isinstance(node, Aggregate | FoldValue | PythonCall) for node in walk(expression))
+
+
+def _can_fail(expression: Expression) -> bool:
+    """Whether computing it may raise on some row."""
+    for node in walk(expression):
+        if isinstance(node, SparkExpression | SparkColumn):
+            return True
+        if isinstance(node, Operation) and node.operator not in _CANNOT_FAIL:
+            return True
+        widens = isinstance(node, Cast) and node.operand.type.is_numeric and node.type.kind is Kind.DOUBLE
+        if isinstance(node, Cast) and not widens and not isinstance(node.operand, Literal):
+            return True
+    return False
+
+
+def _representation(data_type: DataType) -> str:
+    """How values of a type lie in 64 bits; raises where they do not."""
+    if data_type.is_fractional:
+        return "double"
+    if data_type.kind is Kind.STRING:
+        return "code"
+    if data_type.kind is Kind.DECIMAL and data_type.scale > MAXIMUM_DIGITS:
+        raise NotCompiled(f"values of type {data_type}")
+    if data_type.kind in _AS_INTEGER or data_type.kind is Kind.NULL:
+        return "integer"
+    raise NotCompiled(f"values of type {data_type}")
+
+
+def encode(value: Any, data_type: DataType) -> int:
+    """A constant as the machine holds it."""
+    if data_type.is_fractional:
+        return int(np.float64(value).view(np.int64))
+    if isinstance(value, bool | int) and data_type.kind is not Kind.DECIMAL:
+        return int(value)
+    if isinstance(value, datetime):
+        moment = value if value.tzinfo else value.replace(tzinfo=UTC)
+        return (moment - _EPOCH) // timedelta(microseconds=1)
+    if isinstance(value, date):
+        return (value - date(1970, 1, 1)).days
+    if isinstance(value, timedelta):
+        return value // timedelta(microseconds=1)
+    if isinstance(value, Decimal | int) and data_type.kind is Kind.DECIMAL:
+        scaled = int(Decimal(value).scaleb(data_type.scale))
+        if abs(scaled) < 2**63:
+            return scaled
+    raise NotCompiled(f"the constant {value!r} of type {data_type}")

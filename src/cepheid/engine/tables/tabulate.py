@@ -1,0 +1,332 @@
+"""An automaton as flat arrays: what the kernel reads of a pattern.
+
+In: an automaton. Out: `Tables`, or `NotCompiled` with the reason why the pattern must take the reference's way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from math import ceil
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from cepheid.automaton.model import Automaton, Position, Take
+from cepheid.conditions import Predicate, Registers
+from cepheid.conditions.expression import Expression, SparkExpression
+from cepheid.engine.kernel import layout as l
+from cepheid.engine.tables.pages import pages
+from cepheid.engine.tables.programs import Compiler, NotCompiled
+from cepheid.syntax.tree import Contiguity, EventCount, NotLink, SkipKind, Span
+
+MAXIMUM_CONTINUATIONS = 31
+MAXIMUM_VARIABLES = l.VARIABLE
+_KINDS = {Contiguity.STRICT: l.STRICT, Contiguity.RELAXED: l.RELAXED, Contiguity.NON_DETERMINISTIC: l.ANY}
+_SKIPS = {
+    SkipKind.NO_SKIP: l.NO_SKIP,
+    SkipKind.TO_NEXT: l.TO_NEXT,
+    SkipKind.PAST_LAST_EVENT: l.PAST_LAST,
+    SkipKind.TO_FIRST: l.TO_FIRST,
+    SkipKind.TO_LAST: l.TO_LAST,
+}
+NO_LIMIT = l.NEVER
+
+
+class Arrays(NamedTuple):
+    """The arrays themselves, in the form that the kernel takes."""
+
+    params: npt.NDArray[np.int64]
+    positions: npt.NDArray[np.int64]
+    ways: npt.NDArray[np.int64]
+    sets: npt.NDArray[np.uint64]
+    rivals: npt.NDArray[np.int64]
+    rival_sets: npt.NDArray[np.uint64]
+    guards: npt.NDArray[np.int64]
+    lists: npt.NDArray[np.int64]
+    programs: npt.NDArray[np.int64]
+    code: npt.NDArray[np.int64]
+    interest: npt.NDArray[np.uint64]
+    updates: npt.NDArray[np.int64]
+    updates_of: npt.NDArray[np.int64]
+    not_before: npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """A pattern for the kernel."""
+
+    arrays: Arrays
+    automaton: Automaton
+    """Its predicates' own-event parts are the bits of the mask."""
+    columns: tuple[Expression, ...]
+    """Expressions over the event whose values the kernel reads."""
+    initial: tuple[int, ...]
+    known_at_first: int
+    text_registers: tuple[int, ...]
+    """The registers that hold codes of texts."""
+    pages: tuple[tuple[int, ...], ...]
+    """The predicates that each word of an event's bits holds, bit by bit (see `pages`)."""
+
+    def for_workers(self) -> Tables:
+        """The same tables without what cannot travel to another process: conditions stay as their text."""
+        predicates = tuple(
+            Predicate(SparkExpression("condition", (str(predicate),)), predicate.place)
+            for predicate in self.automaton.predicates
+        )
+        return replace(self, automaton=replace(self.automaton, predicates=predicates, registers=Registers.laid_out(())))
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a caller may ask for beside the pattern itself."""
+
+    timeouts: bool = False
+    max_runs: int = 10_000_000
+    max_matches_per_event: int = 1_000_000
+    dominance: bool = True
+
+
+def tabulate(automaton: Automaton, options: Options) -> Tables:
+    """The tables of a pattern."""
+    return _Tabulation(automaton, options).tables()
+
+
+def dominance(automaton: Automaton, options: Options) -> int:
+    """Which runs may stand for others (`lists` says why this is right)."""
+    skip = automaton.skip.kind
+    if not options.dominance or options.timeouts:
+        return l.DOMINANCE_OFF
+    if skip not in (SkipKind.PAST_LAST_EVENT, SkipKind.TO_NEXT):
+        return l.DOMINANCE_OFF
+    if skip is SkipKind.PAST_LAST_EVENT and automaton.window is None and not automaton.not_before:
+        return l.DOMINANCE_OVERALL
+    return l.DOMINANCE_PER_START
+
+
+class _Tabulation:
+    def __init__(self, automaton: Automaton, options: Options) -> None:
+        self.automaton = automaton
+        self.options = options
+        self.compiler = Compiler(automaton.registers)
+        self.lists: list[int] = []
+        self.ways: list[list[int]] = []
+        self.sets: list[list[int]] = []
+        self.rivals: list[list[int]] = []
+        self.rival_sets: list[list[int]] = []
+        self.guards: list[list[int]] = []
+        self.endings: dict[Any, int] = {}
+        self.is_indexed = False
+
+    def tables(self) -> Tables:
+        automaton = self.automaton
+        if len(automaton.variables) > MAXIMUM_VARIABLES:
+            raise NotCompiled(f"more than {MAXIMUM_VARIABLES} variables")
+        if any(predicate.calls_python for predicate in automaton.predicates):
+            raise NotCompiled("a Python callable")
+        programs = np.zeros((len(automaton.predicates), 2), np.int64)
+        for index, predicate in enumerate(automaton.predicates):
+            if predicate.rest is not None:
+                programs[index] = self.compiler.condition(predicate.rest)
+        for position in automaton.positions:
+            for ending in position.endings:
+                self.endings.setdefault(ending, len(automaton.positions) + len(self.endings))
+        places = [_asked(position) for position in automaton.positions]
+        places += [frozenset(guard.predicate for guard in ending.nots) for ending in self.endings]
+        self.pages = pages(
+            [*places, *(frozenset({index}) for index in automaton.not_before)], len(automaton.predicates)
+        )
+        rows = [self.position(position, number) for number, position in enumerate(automaton.positions)]
+        rows += [self.ending(ending, number) for ending, number in self.endings.items()]
+        interest = [_interest(position) for position in automaton.positions] + places[len(automaton.positions) :]
+        not_before = [
+            [page, self.pages.predicates[page].index(predicate), predicate]
+            for page, predicate in zip(self.pages.page_of[len(places) :], automaton.not_before, strict=True)
+        ]
+        code = self.compiler.programs
+        arrays = Arrays(
+            params=self.params(),
+            positions=_matrix(rows, l.S_SIZE),
+            ways=_matrix(self.ways, l.C_SIZE),
+            sets=_matrix(self.sets, l.B_SIZE, np.uint64),
+            rivals=_matrix(self.rivals, l.C_SIZE),
+            rival_sets=_matrix(self.rival_sets, l.B_SIZE, np.uint64),
+            guards=_matrix(self.guards, l.G_SIZE),
+            lists=np.array(self.lists or [0], np.int64),
+            programs=programs,
+            code=_matrix([list(row) for row in code.code], 3),
+            interest=np.array([self.bits(number, some) for number, some in enumerate(interest)], np.uint64),
+            updates=_matrix([list(row) for rows_of in self.updates() for row in rows_of], 6),
+            updates_of=self.updates_of(),
+            not_before=_matrix(not_before, l.F_SIZE),
+        )
+        return Tables(
+            arrays,
+            automaton,
+            tuple(code.columns),
+            tuple(code.initial),
+            code.known_at_first,
+            tuple(code.texts),
+            self.pages.predicates,
+        )
+
+    def params(self) -> npt.NDArray[np.int64]:
+        automaton, options = self.automaton, self.options
+        params = np.zeros(l.P_SIZE, np.int64)
+        window = automaton.window
+        params[l.P_POSITIONS] = len(automaton.positions)
+        params[l.P_WITHIN] = _length(window.length) if isinstance(window, Span) else l.NEVER
+        params[l.P_COUNT] = window.events if isinstance(window, EventCount) else l.NEVER
+        params[l.P_SKIP] = _SKIPS[automaton.skip.kind]
+        target = automaton.skip.target
+        params[l.P_SKIP_VARIABLE] = -1 if target is None else automaton.variables.index(target)
+        params[l.P_OR_FAIL] = automaton.skip.or_fail
+        params[l.P_AMBIGUOUS] = self.is_ambiguous()
+        params[l.P_TIMEOUTS] = options.timeouts
+        params[l.P_TIMED] = options.timeouts or bool(self.endings)
+        params[l.P_DOMINANCE] = dominance(automaton, options)
+        params[l.P_NOT_BEFORE] = len(automaton.not_before)
+        params[l.P_NOT_BEFORE_READS] = any(automaton.predicates[i].reads_variables for i in automaton.not_before)
+        params[l.P_MAX_RUNS] = options.max_runs
+        params[l.P_MAX_MATCHES] = options.max_matches_per_event
+        params[l.P_INDEXED] = self.is_indexed
+        params[l.P_REGISTERS] = len(self.compiler.programs.initial)
+        branches = [len(position.continuations) for position in automaton.positions]
+        params[l.P_BRANCH] = max(branches) * (1 + max(len(position.endings) for position in automaton.positions))
+        return params
+
+    def is_ambiguous(self) -> bool:
+        """Whether one partial match can be reached in several ways, so that equal ones must be brought together."""
+        for position in self.automaton.positions:
+            variables = [continuation.take.variable for continuation in position.continuations]
+            if len(set(variables)) < len(variables):
+                return True
+        return False
+
+    def position(self, position: Position, number: int) -> list[int]:
+        if len(position.continuations) > MAXIMUM_CONTINUATIONS or len(position.rivals) > MAXIMUM_CONTINUATIONS:
+            raise NotCompiled(f"more than {MAXIMUM_CONTINUATIONS} ways to go on from one place")
+        row = [0] * l.S_SIZE
+        row[l.S_CONTINUATIONS] = len(self.ways)
+        for continuation in position.continuations:
+            way, sets = self.take(continuation.take, number)
+            way[l.C_RIVALS] = sum(1 << index for index in continuation.greedy)
+            sets[l.B_NOT_NEXT] = self.bits(number, continuation.not_next)
+            sets[l.B_NOT_FOLLOWED] = self.bits(number, continuation.not_followed_by)
+            self.ways.append(way)
+            self.sets.append(sets)
+        row[l.S_CONTINUATIONS_END] = len(self.ways)
+        row[l.S_RIVALS] = len(self.rivals)
+        for rival in position.rivals:
+            way, sets = self.take(rival, number)
+            self.rivals.append(way)
+            self.rival_sets.append(sets)
+        row[l.S_RIVALS_END] = len(self.rivals)
+        row[l.S_ACCEPTS] = position.accepts
+        row[l.S_ENDINGS], row[l.S_ENDINGS_END] = self.listed(self.endings[ending] for ending in position.endings)
+        takes = [continuation.take for continuation in position.continuations] + list(position.rivals)
+        row[l.S_FRESH] = any(take.contiguity is Contiguity.STRICT for take in takes) or any(
+            continuation.not_next for continuation in position.continuations
+        )
+        row[l.S_GAP] = any(take.gap is not None for take in takes)
+        row[l.S_PROGRAMS], row[l.S_PROGRAMS_END] = self.programs(_asked(position), number)
+        row[l.S_PAGE] = self.pages.page_of[number]
+        row[l.S_INDEX], row[l.S_INDEX_COLUMN] = self.index(position, number)
+        self.is_indexed = self.is_indexed or row[l.S_INDEX] >= 0
+        return row
+
+    def index(self, position: Position, number: int) -> tuple[int, int]:
+        """The register and the column whose equality every predicate that matters here asks for; -1, -1 without one.
+
+        An event with another value then changes nothing for a run that waits here, so the run need not be looked at.
+        """
+        asked = _interest(position)
+        if number == 0 or not position.continuations or self.options.timeouts:
+            return -1, -1
+        common: set[tuple[int, int]] | None = None
+        for index in asked:
+            rest = self.automaton.predicates[index].rest
+            equalities = set() if rest is None else self.compiler.equalities(rest)
+            common = equalities if common is None else common & equalities
+        return min(common) if common else (-1, -1)
+
+    def programs(self, predicates: frozenset[int], number: int) -> tuple[int, int]:
+        """List those of the predicates that read variables, each with its bit."""
+        page = self.pages.predicates[self.pages.page_of[number]]
+        reading = sorted(index for index in predicates if self.automaton.predicates[index].reads_variables)
+        return self.listed(entry for index in reading for entry in (page.index(index), index))
+
+    def bits(self, number: int, predicates: Iterable[int]) -> int:
+        """Some predicates as bits of the page of a position or ending."""
+        return self.pages.bits(self.pages.page_of[number], predicates)
+
+    def ending(self, ending: Any, number: int) -> list[int]:
+        row = [0] * l.S_SIZE
+        row[l.S_CONTINUATIONS] = len(self.guards)
+        for guard in ending.nots:
+            kind = l.NOT_NEXT if guard.link is NotLink.NOT_NEXT else l.NOT_FOLLOWED
+            page = self.pages.predicates[self.pages.page_of[number]]
+            self.guards.append([kind, page.index(guard.predicate), _length(guard.window)])
+        row[l.S_CONTINUATIONS_END] = len(self.guards)
+        row[l.S_FRESH] = any(guard.link is NotLink.NOT_NEXT for guard in ending.nots)
+        row[l.S_PROGRAMS], row[l.S_PROGRAMS_END] = self.programs(
+            frozenset(guard.predicate for guard in ending.nots), number
+        )
+        row[l.S_INDEX] = -1
+        row[l.S_PAGE] = self.pages.page_of[number]
+        return row
+
+    def take(self, take: Take, number: int) -> tuple[list[int], list[int]]:
+        way, sets = [0] * l.C_SIZE, [0] * l.B_SIZE
+        way[l.C_VARIABLE], way[l.C_TARGET], way[l.C_GAP] = take.variable, take.target, _length(take.gap)
+        way[l.C_KIND] = _KINDS[take.contiguity]
+        sets[l.B_TAKES] = self.bits(number, [take.predicate])
+        sets[l.B_OVER] = self.bits(number, take.over)
+        sets[l.B_REFUSED] = self.bits(number, take.refused)
+        return way, sets
+
+    def listed(self, entries: Any) -> tuple[int, int]:
+        begin = len(self.lists)
+        self.lists += entries
+        return begin, len(self.lists)
+
+    def updates(self) -> list[list[tuple[int, int, int, int, int, int]]]:
+        return [self.compiler.programs.updates.get(name, []) for name in self.automaton.variables]
+
+    def updates_of(self) -> npt.NDArray[np.int64]:
+        bounds = np.zeros((len(self.automaton.variables), 2), np.int64)
+        begin = 0
+        for number, rows in enumerate(self.updates()):
+            bounds[number] = begin, begin + len(rows)
+            begin += len(rows)
+        return bounds
+
+
+def _length(length: int | float | None) -> int:
+    """A window in whole units: times are whole, so a fraction reaches as far as the next whole number."""
+    return l.NEVER if length is None else min(ceil(length), l.NEVER)
+
+
+def _interest(position: Position) -> frozenset[int]:
+    """The predicates whose truth changes anything for a run that waits at a position."""
+    predicates: set[int] = set()
+    for continuation in position.continuations:
+        predicates |= {continuation.take.predicate, *continuation.take.over, *continuation.not_followed_by}
+    for rival in position.rivals:
+        predicates |= {rival.predicate, *rival.over}
+    return frozenset(predicates)
+
+
+def _asked(position: Position) -> frozenset[int]:
+    """All predicates that are looked at when an event is shown to a run at a position."""
+    predicates = set(_interest(position))
+    for continuation in position.continuations:
+        predicates |= {*continuation.not_next, *continuation.take.refused}
+    for rival in position.rivals:
+        predicates |= {*rival.refused}
+    return frozenset(predicates)
+
+
+def _matrix(rows: list[list[int]], width: int, kind: type[np.generic] = np.int64) -> npt.NDArray[Any]:
+    return np.array(rows, kind).reshape(len(rows), width) if rows else np.zeros((1, width), kind)

@@ -1,0 +1,1 @@
+"""A pattern as a picture."""

@@ -1,0 +1,1 @@
+"""`explain`: a pattern in words."""

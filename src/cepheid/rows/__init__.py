@@ -1,0 +1,1 @@
+"""Events in memory: arranged, sorted, matched, and matches assembled from them."""

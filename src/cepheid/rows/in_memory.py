@@ -1,0 +1,203 @@
+"""Matching rows in memory, without Spark.
+
+In: a checked tree and rows as dicts, a pandas DataFrame or an Arrow table. Out: `Found`. Called by the face, for
+tests and notebooks.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from cepheid.automaton.construction import build
+from cepheid.automaton.model import Automaton
+from cepheid.conditions import Schema, bind
+from cepheid.engine.columns import columns
+from cepheid.engine.matcher import match_partitions
+from cepheid.engine.negation_after import NegationPlan, Sift, gaps_of, without_nots
+from cepheid.engine.tables.programs import NotCompiled
+from cepheid.engine.tables.tabulate import Options, tabulate
+from cepheid.errors import InputError, MalformedPatternError
+from cepheid.reference.online import OnlineEvaluator
+from cepheid.reference.outcome import Match, Timeout
+from cepheid.rows.arrange import Arranged, arrange
+from cepheid.rows.assemble import Assignments, Shape, assemble
+from cepheid.syntax.tree import PatternTree, SpanUnit
+from cepheid.syntax.windows import lengths
+
+logger = logging.getLogger("cepheid.engine")
+_TOLD: set[str] = set()
+"""Reasons for the slow way that the log has named already."""
+
+
+class Found:
+    """What a pattern found in rows. Timeouts are looked for when they are first asked for."""
+
+    def __init__(self, matches_table: pa.Table, find_timeouts: Callable[[], pa.Table]) -> None:
+        self.matches_table = matches_table
+        """One row per match, in the order of their emission, partition by partition."""
+        self._find_timeouts = find_timeouts
+
+    @cached_property
+    def timeouts_table(self) -> pa.Table:
+        """One row per partial match that ran out of time, with the moment `at` which it did."""
+        return self._find_timeouts()
+
+    @property
+    def matches(self) -> list[dict[str, Any]]:
+        """The matches as dicts."""
+        return list(self.matches_table.to_pylist())
+
+    @property
+    def timeouts(self) -> list[dict[str, Any]]:
+        """The partial matches that ran out of time as dicts."""
+        return list(self.timeouts_table.to_pylist())
+
+    def __repr__(self) -> str:
+        return f"Found({self.matches_table.num_rows} matches)"
+
+
+def match_rows(
+    tree: PatternTree,
+    rows: object,
+    partition_by: tuple[str, ...],
+    order_by: tuple[str, ...],
+    options: Options,
+    negation: NegationPlan = "pushed",
+) -> Found:
+    """Run a pattern over all rows; the end of the rows is the end of the input (rule 10)."""
+    table = to_table(rows)
+    if not table.column_names:  # an empty list says nothing of its columns
+        return Found(pa.table({}), lambda: pa.table({}))
+    events = arrange(table, partition_by, order_by)
+    check_units(tree, events.unit, events.order_by[0] if events.order_by else "")
+    automaton = build(tree, bind(tree, Schema.from_arrow(table.schema)))
+
+    def found(timeouts: bool) -> pa.Table:
+        if negation == "after" and not timeouts:
+            decided = _run_and_sift(automaton, events, options)
+        else:
+            decided = _run(automaton, events, replace(options, timeouts=timeouts))[timeouts]
+        shape = Shape(automaton.variables, automaton.looping, tuple(table.column_names), with_moment=timeouts)
+        shape.check_names(events.partition_by)
+        return assemble(events, decided, shape)
+
+    return Found(found(timeouts=False), lambda: found(timeouts=True))
+
+
+def to_table(rows: object) -> pa.Table:
+    """Rows of any supported form as an Arrow table."""
+    if isinstance(rows, pa.Table):
+        return rows
+    if isinstance(rows, pa.RecordBatch):
+        return pa.Table.from_batches([rows])
+    if type(rows).__module__.split(".")[0] == "pandas" and hasattr(rows, "columns"):
+        return pa.Table.from_pandas(rows, preserve_index=False)
+    if isinstance(rows, str | os.PathLike):
+        raise InputError(
+            f"rows are {rows!r}, which is no rows.\n"
+            "  Read the file first, for instance with pyarrow.csv.read_csv or pandas.read_parquet."
+        )
+    if isinstance(rows, Mapping | bytes) or not isinstance(rows, Iterable):
+        raise InputError(
+            f"rows are a {type(rows).__name__}.\n"
+            "  Give a list of dicts, a pandas DataFrame or an Arrow table; Spark DataFrames go to match()."
+        )
+    listed = list(rows)
+    for number, row in enumerate(listed):
+        if not isinstance(row, Mapping):
+            raise InputError(
+                f"row {number} is a {type(row).__name__}: {row!r}.\n  Each row is a dict from column to value."
+            )
+    names = list(dict.fromkeys(name for row in listed for name in row))
+    columns = {}
+    for name in names:
+        try:
+            columns[str(name)] = pa.array([row.get(name) for row in listed])
+        except pa.ArrowException as error:
+            raise InputError(
+                f"column {name!r} holds values of different types: {error}.\n  Give it one type."
+            ) from error
+    return pa.table(columns)
+
+
+def check_units(tree: PatternTree, unit: SpanUnit | None, column: str) -> None:
+    """Durations need timestamps or dates; plain numbers need a number to order by. `unit`: what the column counts."""
+    for span, place, _ in lengths(tree):
+        if span.unit is unit:
+            continue
+        if unit is None:
+            problem, remedy = (
+                "a window in time, but nothing says when events happened.",
+                "Name the time column with order_by=.",
+            )
+        elif span.unit is SpanUnit.MICROSECOND:
+            problem = f"a window given as a duration, but {column!r} holds plain numbers."
+            remedy = "Give the window as a number in that column's unit, or order by a timestamp."
+        else:
+            problem = f"a window of {span.length} without unit, but {column!r} holds times."
+            remedy = 'Give the window as a duration, such as "10 minutes".'
+        raise MalformedPatternError(place, problem, remedy)
+
+
+def _run(automaton: Automaton, events: Arranged, options: Options) -> tuple[Assignments, Assignments]:
+    """The engine's answer, or the reference's where the engine cannot compute a condition."""
+    try:
+        tables = tabulate(automaton, options)
+        return match_partitions(tables, columns(events, tables), events.bounds, where=events.where)
+    except NotCompiled as reason:
+        if str(reason) not in _TOLD:
+            _TOLD.add(str(reason))
+            logger.warning("the pattern is run by the reference evaluator, which is slow: it has %s", reason)
+        return _run_reference(automaton, events)
+
+
+def _run_and_sift(automaton: Automaton, events: Arranged, options: Options) -> Assignments:
+    """The matches by the plan that looks at nots last; timeouts are decided by the ordinary one."""
+    gaps = gaps_of(automaton)
+    try:
+        tables = tabulate(without_nots(automaton), options)
+        given = columns(events, tables)
+    except NotCompiled as reason:
+        raise InputError(
+            f'negation="after" needs the engine, which cannot run this pattern: it has {reason}.\n'
+            '  Leave negation="pushed", where the reference evaluator takes over.'
+        ) from reason
+    sift = Sift(gaps, tables, given)
+    return match_partitions(tables, given, events.bounds, where=events.where, sift=sift)[0]
+
+
+def _run_reference(automaton: Automaton, events: Arranged) -> tuple[Assignments, Assignments]:
+    rows = events.table.to_pylist()
+    times = events.time.tolist()
+    matches: list[tuple[int, Match]] = []
+    timeouts: list[tuple[int, Timeout]] = []
+    bounds = events.bounds.tolist()
+    for begin, end in pairwise(bounds):
+        evaluator = OnlineEvaluator(automaton)
+        for row in range(begin, end):
+            evaluator.handle(rows[row], times[row])
+        evaluator.end_of_input()
+        matches += [(begin, match) for match in evaluator.matches]
+        timeouts += [(begin, timeout) for timeout in evaluator.timeouts]
+    return _flat(matches, automaton.variables), _flat(timeouts, automaton.variables)
+
+
+def _flat(found: Sequence[tuple[int, Match | Timeout]], variables: tuple[str, ...]) -> Assignments:
+    numbers = {name: number for number, name in enumerate(variables)}
+    match, variable, row = [], [], []
+    for count, (begin, item) in enumerate(found):
+        for index, name in item.taken:
+            match.append(count)
+            variable.append(numbers[name])
+            row.append(begin + index)
+    at = [int(item.at) for _, item in found]
+    return Assignments(*(np.array(column, np.int64) for column in (match, variable, row, at)))

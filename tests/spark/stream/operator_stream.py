@@ -1,0 +1,117 @@
+"""The stateful operator run without a JVM, by Spark's own tester: for many small streams in little time.
+
+What Spark computes on the way (masks, values, hashes of keys, buckets) is computed here by the portable evaluator.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from pyspark.sql.streaming.tws_tester import TwsTester
+
+from cepheid.automaton.construction import build
+from cepheid.conditions import Schema, bind
+from cepheid.conditions.arrow.evaluation import evaluate_or_fall_back
+from cepheid.engine.columns import _bits
+from cepheid.engine.tables.tabulate import Options, tabulate
+from cepheid.rows.assemble import Shape
+from cepheid.spark.stream import store as streaming_store
+from cepheid.spark.stream.bucket import KEYS, REASON, TIME, StreamWork
+from cepheid.spark.stream.operator import KIND, StreamOperator
+from cepheid.spark.workers import BUCKET, PAYLOAD, Pack, mask_name, value_name
+from cepheid.syntax.tree import PatternTree
+
+Rows = list[dict[str, Any]]
+
+
+class OperatorStream:
+    """A stream whose micro-batches and watermarks are given one by one; times in microseconds in the column `ts`."""
+
+    def __init__(
+        self,
+        tree: PatternTree,
+        schema: pa.Schema,
+        partition_by: Sequence[str],
+        order_by: Sequence[str],
+        timeouts: bool,
+        buckets: int = 2,
+        forgetful: bool = False,
+        identity: str = "{}",
+        is_arrival: bool = False,
+    ) -> None:
+        tables = tabulate(build(tree, bind(tree, Schema.from_arrow(schema))), Options(timeouts=timeouts))
+        self.tables, self.schema, self.partition_by, self.buckets = tables, schema, tuple(partition_by), buckets
+        names = tuple(schema.names)
+        shape = Shape(tables.automaton.variables, tables.automaton.looping, names, with_moment=True)
+        work = StreamWork(
+            tables.for_workers(),
+            self.partition_by,
+            tuple(order_by),
+            shape,
+            timeouts,
+            names,
+            names,
+            identity,
+            is_arrival,
+        )
+        self.work = work
+        # The extractor lets every cell through: the plan leaves the watermarked column behind, so Spark drops nothing.
+        self.tester = TwsTester(StreamOperator(work), timeMode="EventTime", eventTimeExtractor=lambda cell: 1 << 62)
+        self.forgetful = forgetful
+        """Whether live buckets are dropped behind each step, as if another worker did the next one."""
+        self.watermark_ms = 0
+        self.found: dict[str, Rows] = {"matches": [], "timeouts": [], "late": [], "rejected": []}
+        self.counts: Rows = []
+
+    def batch(self, rows: pa.Table, watermark: int) -> None:
+        """One micro-batch, with the watermark in milliseconds that holds at its beginning."""
+        if watermark > self.watermark_ms:
+            self.watermark_ms = watermark
+            self._take(self.tester.setWatermark(watermark))
+        for batch in Pack()(self._prepared(rows).combine_chunks().to_batches()):
+            for bucket, cell in zip(batch.column(BUCKET).to_pylist(), batch.column(PAYLOAD).to_pylist(), strict=True):
+                self._feed(bucket, cell)
+
+    def end(self) -> None:
+        """End the input in all buckets."""
+        for bucket in range(self.buckets):
+            self._feed(bucket, None)
+
+    def _feed(self, bucket: int, cell: bytes | None) -> None:
+        if self.forgetful:
+            streaming_store._MEMORY.clear()
+        self._take(self.tester.testInPandas(bucket, pd.DataFrame({BUCKET: [bucket], PAYLOAD: [cell]})))
+
+    def _take(self, output: Any) -> None:
+        if not len(output):
+            return
+        for kind, cell in zip(output[KIND], output[PAYLOAD], strict=True):
+            if kind in self.found:
+                self.found[kind] += pa.ipc.open_stream(cell).read_all().to_pylist()
+        counted = output[output[KIND] == "counts"]
+        self.counts += [dict(row) for row in counted.to_dict("records")]
+
+    def _prepared(self, rows: pa.Table) -> pa.Table:
+        count = rows.num_rows
+        bits = _bits(rows, self.tables, count)
+        keys = [tuple(row[name] for name in self.partition_by) for row in rows.to_pylist()]
+        words = np.array([np.frombuffer(hashlib.md5(repr(key).encode()).digest(), np.int64) for key in keys], np.int64)
+        words = words.reshape(count, 2)
+        added: dict[str, Any] = {
+            REASON: pa.array(np.zeros(count, np.int8)),
+            TIME: rows["ts"].cast(pa.int64()),
+        }
+        for page in range(bits.shape[1]):
+            added[mask_name(page)] = pa.array(np.ascontiguousarray(bits[:, page]).view(np.int64))
+        for index, expression in enumerate(self.tables.columns):
+            added[value_name(index)] = evaluate_or_fall_back(expression, rows)
+        added |= {name: pa.array(words[:, number]) for number, name in enumerate(KEYS)}
+        added[BUCKET] = pa.array((words[:, 0] % self.buckets).astype(np.int32))
+        for name, column in added.items():
+            rows = rows.append_column(name, column)
+        return rows

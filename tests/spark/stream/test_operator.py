@@ -1,0 +1,306 @@
+"""Streams cut into micro-batches, out of order, through the stateful operator: the same as batch, and nothing lost."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+pytest.importorskip("pyspark.sql.streaming.tws_tester", reason="Spark's tester of stateful operators came with 4.2")
+
+from spark.stream.operator_stream import OperatorStream
+from syntax.strategies import patterns
+
+from cepheid import Pattern
+from cepheid.engine.tables.programs import NotCompiled
+from cepheid.errors import SkipError, StateError
+from cepheid.spark.stream import store as streaming_store
+from cepheid.spark.stream.identity import identity
+from cepheid.syntax.tree import EventCount, PatternTree
+
+SCHEMA = pa.schema(
+    [
+        ("key", pa.string()),
+        ("ts", pa.timestamp("us")),
+        ("id", pa.int64()),
+        ("name", pa.string()),
+        ("price", pa.int64()),
+    ]
+)
+BEGIN = datetime(2025, 1, 1)
+BEGIN_MS = 1_735_689_600_000
+A_B = Pattern.begin("a").where("name = 'a'").followed_by("b").where("name = 'b'").within("10 seconds")
+
+
+def event(second: float, id: int, name: str, key: str = "k", price: int = 0) -> dict[str, Any]:
+    return {"key": key, "ts": BEGIN + timedelta(seconds=second), "id": id, "name": name, "price": price}
+
+
+def table(rows: list[dict[str, Any]]) -> pa.Table:
+    return pa.Table.from_pylist(rows, schema=SCHEMA)
+
+
+def stream_of(tree: PatternTree, timeouts: bool = True, **more: Any) -> OperatorStream:
+    return OperatorStream(tree, SCHEMA, ["key"], ["ts", "id"], timeouts, **more)
+
+
+def milliseconds(second: float) -> int:
+    return BEGIN_MS + int(1000 * second)
+
+
+events = st.lists(
+    st.tuples(
+        st.integers(0, 30), st.sampled_from("abcd"), st.integers(0, 9), st.sampled_from("xyz"), st.integers(0, 8)
+    ),
+    min_size=1,
+    max_size=14,
+)
+
+
+def timed(tree: PatternTree) -> PatternTree:
+    from conformance.streams import in_time
+
+    return in_time(tree)
+
+
+@settings(max_examples=max(200, settings().max_examples))
+@given(patterns(), events, st.lists(st.integers(1, 6), max_size=8), st.integers(0, 6), st.booleans(), st.booleans())
+def test_any_disorder_and_any_split_give_what_batch_gives(
+    tree: PatternTree,
+    given_events: list[tuple[int, str, int, str, int]],
+    sizes: list[int],
+    delay: int,
+    timeouts: bool,
+    forgetful: bool,
+) -> None:
+    """Late events excepted: they are told, and batch runs without them. Every event is accounted for."""
+    tree = timed(tree)
+    rows = [
+        {
+            "key": key,
+            "ts": BEGIN + timedelta(milliseconds=time),
+            "id": number,
+            "name": name,
+            "price": price,
+            "arrival": time + wait,
+        }
+        for number, (time, name, price, key, wait) in enumerate(given_events)
+    ]
+    rows.sort(key=lambda row: row.pop("arrival"))
+    before = streaming_store.SMALL_JOURNAL
+    streaming_store.SMALL_JOURNAL = 2_000  # so that bases are written, too
+    try:
+        stream = stream_of(tree, timeouts, forgetful=forgetful)
+        begin, latest = 0, 0
+        for size in [*sizes, len(rows)]:
+            part = rows[begin : begin + size]
+            stream.batch(table(part), latest - delay if latest else 0)
+            latest = max([latest, *(round((row["ts"] - BEGIN) / timedelta(milliseconds=1)) + BEGIN_MS for row in part)])
+            begin += size
+        stream.batch(table([]), latest - delay)
+        stream.end()
+    except (NotCompiled, SkipError):
+        return
+    finally:
+        streaming_store.SMALL_JOURNAL = before
+    late = {row["id"] for row in stream.found["late"]}
+    in_time = [row for row in rows if row["id"] not in late]
+    assert sum(row["events"] for row in stream.counts) == len(rows)
+    assert len(stream.found["late"]) == len(late) == sum(row["late"] for row in stream.counts)
+    if not in_time:
+        assert stream.found["matches"] == stream.found["timeouts"] == []
+        return
+    whole = Pattern(tree).match_events(table(in_time), partition_by="key", order_by=["ts", "id"])
+    assert sorted(row["match_id"] for row in stream.found["matches"]) == sorted(
+        row["match_id"] for row in whole.matches
+    )
+    if timeouts:
+        # What ends a count window at the end of the input has no time of its own: it is where time stands (rule 10).
+        is_timed = not isinstance(tree.window, EventCount)
+        found, expected = (
+            sorted((row["match_id"], row["at"] if is_timed else None) for row in rows)
+            for rows in (stream.found["timeouts"], whole.timeouts)
+        )
+        assert found == expected
+
+
+def test_an_event_waits_for_the_watermark() -> None:
+    stream = stream_of(A_B.tree)
+    stream.batch(table([event(5, 2, "b"), event(1, 1, "a")]), 0)
+    assert stream.counts[-1]["pending"] == 2
+    stream.batch(table([]), milliseconds(4.999))
+    assert stream.found["matches"] == []
+    stream.batch(table([]), milliseconds(5))
+    [match] = stream.found["matches"]
+    assert (match["a"]["id"], match["b"]["id"], match["at"]) == (1, 2, BEGIN + timedelta(seconds=5))
+
+
+def test_a_key_without_further_events_times_out_by_the_watermark() -> None:
+    stream = stream_of(A_B.tree)
+    stream.batch(table([event(1, 1, "a", key="idle")]), 0)
+    stream.batch(table([event(30, 2, "c", key="busy")]), milliseconds(1))
+    assert stream.found["timeouts"] == []
+    stream.batch(table([]), milliseconds(11))
+    [timeout] = stream.found["timeouts"]
+    assert (timeout["key"], timeout["at"]) == ("idle", BEGIN + timedelta(seconds=11))
+
+
+def test_a_not_at_the_end_is_decided_by_the_watermark() -> None:
+    quiet = Pattern.begin("a").where("name = 'a'").not_followed_by("b").where("name = 'b'").within("10 seconds")
+    stream = stream_of(quiet.tree, timeouts=False)
+    stream.batch(table([event(1, 1, "a", key="idle")]), 0)
+    stream.batch(table([]), milliseconds(11))
+    assert [match["a"]["id"] for match in stream.found["matches"]] == [1]
+
+
+def test_late_rows_come_out_and_change_nothing() -> None:
+    stream = stream_of(A_B.tree)
+    stream.batch(table([event(1, 1, "a")]), 0)
+    stream.batch(table([event(5, 2, "b"), event(5.001, 3, "b")]), milliseconds(5))
+    assert [row["id"] for row in stream.found["late"]] == [2]
+    stream.batch(table([]), milliseconds(6))
+    assert [match["b"]["id"] for match in stream.found["matches"]] == [3]
+
+
+def test_keys_that_are_over_are_forgotten() -> None:
+    for timeouts in (False, True):
+        stream = stream_of(A_B.tree, timeouts=timeouts, buckets=1, forgetful=True)
+        before = streaming_store.SMALL_JOURNAL
+        streaming_store.SMALL_JOURNAL = 20_000
+        try:
+            sizes = []
+            for second in range(0, 4_000, 20):
+                rows = [event(second, second * 100 + n, "a", key=f"{second}-{n}") for n in range(20)]
+                stream.batch(table(rows), milliseconds(second - 1) if second else 0)
+                sizes.append(stream.counts[-1]["state_bytes"])
+        finally:
+            streaming_store.SMALL_JOURNAL = before
+        assert max(sizes[100:]) <= 1.3 * max(sizes[:100])  # 20 new keys a step, no more state
+        assert stream.counts[-1]["runs"] <= 2 * 20 + 1_100
+
+
+def saved(stream: OperatorStream) -> tuple[bytes, dict[Any, Any]]:
+    [head] = stream.tester.handle.value_states["head"].state.values()
+    [journal] = stream.tester.handle.map_states["journal"].state.values()
+    return head[0], journal
+
+
+def damaged(stream: OperatorStream) -> None:
+    streaming_store._MEMORY.clear()
+    stream.batch(table([event(20, 9, "a")]), milliseconds(5))
+
+
+def test_damaged_state_is_noticed() -> None:
+    def new() -> OperatorStream:
+        stream = stream_of(A_B.tree, buckets=1)
+        stream.batch(table([event(1, 1, "a")]), 0)
+        return stream
+
+    stream = new()
+    _, journal = saved(stream)
+    [(step, (entry,))] = journal.items()
+    journal[step] = (entry[:-3],)
+    with pytest.raises(StateError, match=r"step 1 in the journal of bucket 0 is damaged"):
+        damaged(stream)
+    journal[step] = (entry[:60] + bytes([entry[60] ^ 1]) + entry[61:],)
+    with pytest.raises(StateError, match=r"step 1 in the journal of bucket 0 is damaged"):
+        damaged(stream)
+    del journal[step]
+    with pytest.raises(StateError, match=r"incomplete: step 1 in the journal of bucket 0 is missing"):
+        damaged(stream)
+    stream = new()
+    stream.tester.handle.value_states["head"].state = {0: (b"something else",)}
+    with pytest.raises(StateError, match=r"the state of bucket 0 is damaged"):
+        damaged(stream)
+
+
+def test_a_damaged_base_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streaming_store, "SMALL_JOURNAL", 0)  # every step writes a base
+    monkeypatch.setattr(streaming_store, "PIECE", 1_000)
+    stream = stream_of(A_B.tree, buckets=1)
+    stream.batch(table([event(1, number, "a", key=f"k{number}") for number in range(9)]), 0)
+    [base] = stream.tester.handle.map_states["base"].state.values()
+    good = dict(base)
+    assert len(good) > 1
+    [first, last] = [min(good), max(good)]
+    for piece, spoilt, told in (
+        (last, good[last][0][:-1], "the base of bucket 0 is damaged: its checksum does not fit"),
+        (first, b"", "the base of bucket 0 is damaged"),
+        (last, good[last][0][:-1] + bytes([good[last][0][-1] ^ 1]), "the base of bucket 0 is damaged"),
+        (last, None, "incomplete: a piece of the base of bucket 0 is missing"),
+    ):
+        base.update(good)
+        if spoilt is None:
+            del base[piece]
+        else:
+            base[piece] = (spoilt,)
+        with pytest.raises(StateError, match=told):
+            damaged(stream)
+    base.update(good)
+    damaged(stream)
+    assert stream.counts[-1]["runs"] == 9
+
+
+def test_a_worker_that_did_not_do_the_last_step_catches_up() -> None:
+    stream = stream_of(A_B.tree, buckets=1)
+    stream.batch(table([event(1, 1, "a")]), 0)
+    older = dict(streaming_store._MEMORY)
+    streaming_store._MEMORY.clear()
+    stream.batch(table([event(3, 2, "a")]), 0)
+    streaming_store._MEMORY.clear()
+    streaming_store._MEMORY.update(older)  # the other worker's memory: one step behind
+    stream.batch(table([event(5, 3, "b")]), milliseconds(2))
+    stream.batch(table([]), milliseconds(20))
+    assert sorted((m["a"]["id"], m["b"]["id"]) for m in stream.found["matches"]) == [(1, 3), (2, 3)]
+
+
+def test_a_step_that_was_not_committed_is_forgotten() -> None:
+    stream = stream_of(A_B.tree, buckets=1)
+    stream.batch(table([event(1, 1, "a")]), 0)
+    states = [*stream.tester.handle.value_states.values(), *stream.tester.handle.map_states.values()]
+    committed = [{key: dict(v) if isinstance(v, dict) else v for key, v in state.state.items()} for state in states]
+    stream.batch(table([event(2, 2, "a")]), 0)  # the task fails behind this; Spark goes back to what was committed
+    for state, before in zip(states, committed, strict=True):
+        state.state = before
+    stream.batch(table([event(5, 3, "b")]), 0)
+    stream.batch(table([]), milliseconds(20))
+    assert [(m["a"]["id"], m["b"]["id"]) for m in stream.found["matches"]] == [(1, 3)]
+
+
+def test_state_of_something_else_is_refused_with_the_difference() -> None:
+    def named(fingerprint: str, text: str, buckets: list[int]) -> str:
+        return identity(fingerprint, text, True, buckets, ["key"], ["ts"], {"ts": "timestamp"}, {}, "event", {})
+
+    stream = stream_of(A_B.tree, buckets=1, identity=named("f1", "a ~> b", [0]))
+    stream.batch(table([event(1, 1, "a")]), 0)
+    handle = stream.tester.handle
+    for other, shown in (
+        (named("f2", "a ~> c", [0]), "was a ~> b\n.*is a ~> c"),
+        (named("f1", "", [0, 1]), "2 buckets"),
+    ):
+        again = stream_of(A_B.tree, buckets=1, identity=other)
+        again.tester.handle.value_states["head"].state = handle.value_states["head"].state
+        with pytest.raises(StateError, match=shown):
+            again.batch(table([event(2, 2, "a")]), 0)
+    renamed = stream_of(A_B.tree, buckets=1, identity=named("f1", "x ~> y", [0]))
+    renamed.tester.handle.value_states["head"].state = handle.value_states["head"].state
+    renamed.tester.handle.map_states["journal"].state = handle.map_states["journal"].state
+    renamed.batch(table([event(2, 2, "b")]), 0)
+
+
+def test_by_arrival_events_are_handled_as_they_come() -> None:
+    stream = stream_of(A_B.tree, is_arrival=True)
+    stream.batch(table([event(1, 2, "b"), event(1, 1, "a")]), 0)  # one micro-batch, one time: order is the place in it
+    assert [(m["a"]["id"], m["b"]["id"]) for m in stream.found["matches"]] == [(1, 2)]
+    stream.batch(table([event(2, 3, "a")]), milliseconds(1))
+    assert stream.counts[-1]["pending"] == 0
+    stream.batch(table([event(3, 4, "b"), event(3, 5, "a", key="idle")]), milliseconds(2))
+    assert [(m["a"]["id"], m["b"]["id"]) for m in stream.found["matches"]] == [(1, 2), (3, 4)]
+    stream.batch(table([]), milliseconds(13))
+    assert [(t["key"], t["at"]) for t in stream.found["timeouts"]] == [("idle", BEGIN + timedelta(seconds=13))]
+    stream.batch(table([event(2, 6, "a", key="idle")]), milliseconds(13))  # the clock was set back
+    assert [row["id"] for row in stream.found["late"]] == [6]

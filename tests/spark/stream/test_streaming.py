@@ -1,0 +1,194 @@
+"""Patterns on streaming DataFrames, end to end on Spark."""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from cepheid import InputError, Pattern, StateError
+from cepheid.spark import StateReader, files, table
+
+NOON = datetime(2025, 1, 1, 12)
+DDL = "key string, ts timestamp, id long, name string"
+A_B = Pattern.begin("a").where("name = 'a'").followed_by("b").where("name = 'b'").within("20 seconds")
+
+
+class Source:
+    """A directory of files that a stream reads one at a time."""
+
+    def __init__(self, spark: SparkSession, place: Path) -> None:
+        place.mkdir()
+        self.place, self.count = place, 0
+        reader = spark.readStream.schema(DDL).option("maxFilesPerTrigger", 1)
+        self.stream: DataFrame = reader.json(str(place))
+
+    def put(self, *rows: tuple[str, int | str | None, int, str]) -> None:
+        lines = []
+        for key, second, id, name in rows:
+            time = (NOON + timedelta(seconds=second)).isoformat() if isinstance(second, int) else second
+            lines.append(json.dumps({"key": key, "ts": time, "id": id, "name": name}))
+        self.count += 1
+        hidden = self.place / f".{self.count}.json"
+        hidden.write_text("\n".join(lines))
+        os.utime(hidden, (1_700_000_000 + self.count, 1_700_000_000 + self.count))  # Spark reads the oldest first
+        hidden.rename(self.place / f"{self.count:03}.json")
+
+
+@pytest.fixture
+def source(spark: SparkSession, tmp_path: Path) -> Iterator[Source]:
+    yield Source(spark, tmp_path / "in")
+    for query in spark.streams.active:
+        query.stop()
+
+
+def ids(rows: list[Any], *names: str) -> list[tuple[Any, ...]]:
+    return sorted(tuple(row[name]["id"] if row[name] else None for name in names) for row in rows)
+
+
+def test_outputs_restart_and_flush(spark: SparkSession, source: Source, tmp_path: Path) -> None:
+    """One life of a checkpoint: all outputs, a restart that goes on, changes that are refused, a flush at the end."""
+    checkpoint, out = str(tmp_path / "checkpoint"), str(tmp_path / "out")
+
+    def found(pattern: Pattern = A_B, **more: Any) -> Any:
+        return pattern.match(source.stream, partition_by="key", order_by=["ts", "id"], watermark="5 seconds", **more)
+
+    def start(pattern: Pattern = A_B, flush: bool = False, **more: Any) -> Any:
+        return found(pattern, **more).start(
+            matches=files(out),
+            timeouts="memory",
+            late="memory",
+            rejected="memory",
+            checkpoint=checkpoint,
+            trigger={"availableNow": True},
+            flush=flush,
+        )
+
+    source.put(("x", 1, 1, "a"), ("idle", 2, 2, "a"), ("x", None, 3, "a"), ("x", "9999-01-01T00:00:00", 4, "a"))
+    source.put(("x", 4, 5, "b"), ("z", 40, 6, "a"), ("x", "1960-01-01T00:00:00", 7, "b"), ("w", 45, 11, "unwanted"))
+    source.put(("x", 3, 8, "b"))
+    query = start()
+    query.awaitTermination()
+    assert ids(spark.read.parquet(out).collect(), "a", "b") == [(1, 5)]
+    assert ids(spark.table("timeouts").collect(), "a", "b") == [(2, None)]
+    assert [row["at"] for row in spark.table("timeouts").collect()] == [NOON + timedelta(seconds=22)]
+    assert [(row["id"], row["at"]) for row in spark.table("late").collect()] == [(8, None)]
+    rejected = {row["id"]: row["reason"] for row in spark.table("rejected").collect()}
+    assert rejected == {3: "no time", 4: "a time further ahead than max_ahead", 7: "a time before 1970"}
+    assert query.lastProgress.eventTime["watermark"] == "2025-01-01T12:00:40.000Z"  # unwanted events move time, too
+    counts = [progress.observedMetrics["cepheid"].asDict() for progress in query.recentProgress]
+    assert sum(count["events"] or 0 for count in counts) == 8
+    assert sum(count["matches"] or 0 for count in counts) == 1
+    assert sum(count["late"] or 0 for count in counts) == 1
+
+    other = Pattern.begin("a").where("name = 'a'").followed_by("b").where("name = 'c'").within("20 seconds")
+    with pytest.raises(StateError, match=r"was a\[name = 'a'\] ~> b\[name = 'b'\]"):
+        start(other)
+    with pytest.raises(StateError, match="the buckets: was"):
+        start(buckets=7)
+    with pytest.raises(StateError, match="the columns that travel"):
+        start(columns=["id"])
+    with pytest.raises(StateError, match="whether timeouts are looked for"):
+        found().start(matches=files(out), checkpoint=checkpoint)
+
+    reader = StateReader(found(), checkpoint)
+    assert StateReader.open(spark, checkpoint).runs().collect() == reader.runs().collect()
+    [run] = reader.runs().collect()
+    assert (run["key"], run["start_time"], run["waits_for"]) == ("z", NOON + timedelta(seconds=40), ["b"])
+    assert reader.pending().count() == 0
+
+    renamed = Pattern.begin("p").where("name = 'a'").followed_by("b").where("name = 'b'").within("20 seconds")
+    source.put(("z", 41, 9, "b"), ("y", 42, 10, "a"))
+    start(renamed).awaitTermination()
+    assert ids(spark.read.parquet(out).collect(), "a", "b") == [(1, 5)]  # 40 seconds is not behind the watermark yet
+    assert sorted(row["id"] for row in StateReader(found(), checkpoint).pending().collect()) == [9, 10]
+    assert sorted(row["id"] for row in StateReader.open(spark, checkpoint).pending().collect()) == [9, 10]
+    query = start(flush=True)
+    assert query.exception() is None
+    matches = spark.read.parquet(out).collect()
+    assert ids(matches, "a", "b") == [(1, 5), (6, 9)]
+    assert {row["query"] for row in matches} == {query.id}
+    assert ids(spark.table("timeouts").collect(), "a") == [(10,)]
+    with pytest.raises(StateError, match="has been ended by flush=True"):
+        start()
+
+
+def test_a_further_stateful_operator_can_follow(spark: SparkSession, source: Source, tmp_path: Path) -> None:
+    """A windowed count of the matches of two patterns, by the moments at which they were decided; the stream brings its
+    own watermark."""
+    from cepheid.spark.stream.plan import FoundInStream
+    from cepheid.spark.stream.sinks import PROVIDER, ROCKSDB
+
+    stream = source.stream.withWatermark("ts", "5 seconds")
+    found = A_B.match(stream, partition_by="key", order_by=["ts", "id"], measures={"first": "FIRST(a.id)"})
+    single = Pattern.begin("c").where("name = 'c'").within("20 seconds")
+    singles = single.match(stream, partition_by="key", order_by=["ts", "id"], measures={"first": "FIRST(c.id)"})
+    assert isinstance(found, FoundInStream)
+    with pytest.raises(InputError, match="cannot hold a pattern's state"):
+        _ = found.matches
+    before = spark.conf.get(PROVIDER)
+    spark.conf.set(PROVIDER, ROCKSDB)
+    try:
+        both = found.matches.unionByName(singles.matches)
+        counts = both.groupBy(F.window("at", "1 minute")).agg(F.count("*").alias("n"), F.max("first"))
+        source.put(("x", 1, 1, "a"), ("x", 2, 2, "b"), ("y", 3, 3, "a"), ("y", 59, 4, "c"), ("y", 20, 5, "b"))
+        source.put(("x", 70, 6, "a"), ("x", 75, 7, "b"))
+        source.put(("x", 200, 8, "a"))
+        query = (
+            counts.writeStream.format("memory")
+            .queryName("counts")
+            .option("checkpointLocation", str(tmp_path / "checkpoint"))
+            .trigger(availableNow=True)
+            .start()
+        )
+        query.awaitTermination()
+    finally:
+        spark.conf.set(PROVIDER, before)
+    rows = {row["window"]["start"]: row["n"] for row in spark.table("counts").collect()}
+    assert rows == {NOON: 3, NOON + timedelta(minutes=1): 1}
+    counted = [progress.observedMetrics for progress in query.recentProgress]
+    assert {name.rsplit(".", 1)[0] for names in counted for name in names} == {"cepheid.matches"}
+    assert sum(row["matches"] for rows in counted for row in rows.values()) == 4
+
+
+def test_what_is_refused(spark: SparkSession, source: Source, tmp_path: Path) -> None:
+    def match(pattern: Pattern = A_B, stream: DataFrame = source.stream, **more: Any) -> Any:
+        return pattern.match(stream, **{"partition_by": "key", "order_by": ["ts", "id"], **more})
+
+    with pytest.raises(InputError, match="has type bigint; on a stream"):
+        match(Pattern.begin("a").within(5), order_by="id")
+    marked = source.stream.withWatermark("ts", "1 second")
+    with pytest.raises(InputError, match="has a watermark on 'ts' already"):
+        match(stream=marked, watermark="2 seconds")
+    with pytest.raises(InputError, match="has a watermark on 'ts', but order_by is 'other'"):
+        match(stream=marked.withColumn("other", F.expr("ts + INTERVAL 1 SECOND")), order_by="other")
+    by_column = Pattern.begin("a").where(F.col("name") == "a").within("1 minute")
+    with pytest.raises(InputError, match="Give the pattern an id"):
+        match(by_column)
+    match(by_column, id="v1")
+    with pytest.raises(InputError, match="no sink is given"):
+        match().start(checkpoint=str(tmp_path / "c"))
+    with pytest.raises(InputError, match="matches='nowhere' is no sink"):
+        match().start(matches="nowhere", checkpoint=str(tmp_path / "c"))
+    with pytest.raises(InputError, match="has nothing to wait for"):
+        match().start(
+            matches="console", checkpoint=str(tmp_path / "c"), flush=True, trigger={"processingTime": "1 second"}
+        )
+    spark.createDataFrame([("m",)], "match_id string").write.saveAsTable("plain")
+    with pytest.raises(InputError, match="cannot be merged into"):
+        match().start(matches=table("plain"), checkpoint=str(tmp_path / "c"))
+    with pytest.raises(InputError, match="takes events in the order in which they come"):
+        match(time="arrival")
+    with pytest.warns(UserWarning, match="the pattern has no window"):
+        match(Pattern.begin("a").where("name = 'a'").followed_by("b").where("name = 'b'"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        match()
