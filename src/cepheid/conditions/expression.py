@@ -96,6 +96,7 @@ class AggregateFunction(Enum):
     LAST = "LAST"
     SUM = "SUM"
     COUNT = "COUNT"
+    COUNT_DISTINCT = "COUNT DISTINCT"
     AVG = "AVG"
     MIN = "MIN"
     MAX = "MAX"

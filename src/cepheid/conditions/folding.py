@@ -96,3 +96,8 @@ def average(total: Any, count: int, data_type: DataType) -> Any:
     if isinstance(total, timedelta):
         return total / count
     return float(total) / count
+
+
+def distinct_key(value: Any) -> Any:
+    """What values that are equal in SQL share: NaN equals NaN (rule 18); 0.0 and -0.0 are equal as they are."""
+    return "NaN" if isinstance(value, float) and value != value else (value,)

@@ -203,6 +203,8 @@ def aggregate(function: AggregateFunction, argument: DataType) -> tuple[DataType
     """The type that an aggregate's argument is brought to and that of its result."""
     if function is AggregateFunction.COUNT:
         return argument, types.LONG
+    if function is AggregateFunction.COUNT_DISTINCT:
+        return None if argument.kind is Kind.OTHER else (argument, types.LONG)
     if function not in (AggregateFunction.SUM, AggregateFunction.AVG):
         return None if argument.kind is Kind.OTHER and function.value in ("MIN", "MAX") else (argument, argument)
     summed = function is AggregateFunction.SUM

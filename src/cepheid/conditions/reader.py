@@ -319,12 +319,19 @@ class Reader:
         elif len(arguments) != 1:
             raise self.error(node, f"{name} was given {len(arguments)} arguments", f"write {name}(v.column)")
         argument = arguments[0]
+        if isinstance(argument, exp.Distinct) and function is AggregateFunction.COUNT:  # rule 18
+            function = AggregateFunction.COUNT_DISTINCT
+            if len(argument.expressions) != 1 or argument.args.get("on") is not None:
+                raise self.error(node, "COUNT(DISTINCT …) counts the values of one column", "write one for each column")
+            argument = argument.expressions[0]
         if isinstance(argument, exp.Star):
             problem = f"`{self._source(node)}` does not say whose events"
             raise self.error(node, problem, "COUNT(v.*) counts the events that variable v has taken")
         if isinstance(argument, exp.Column) and isinstance(argument.this, exp.Star):
             if function is not AggregateFunction.COUNT or len(argument.parts) != 2:
-                raise self.error(node, f"{name} needs a column", f"write {name}({argument.parts[0].name}.column)")
+                distinct = "DISTINCT " if function is AggregateFunction.COUNT_DISTINCT else ""
+                remedy = f"write {name}({distinct}{argument.parts[0].name}.column)"
+                raise self.error(node, f"{name} needs a column", remedy)
             return Aggregate(function, argument.parts[0].name, None, span=self._span(node))
         variable, unqualified = of_one_variable(function, self.read(argument), self._span(node))
         return Aggregate(function, variable, unqualified, offset, span=self._span(node))

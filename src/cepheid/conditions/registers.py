@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from cepheid.conditions import types
 from cepheid.conditions.evaluation import Taken, compile_expression
 from cepheid.conditions.expression import Aggregate, AggregateFunction, Expression, FoldValue, walk
-from cepheid.conditions.folding import BoundFold, average, empty_sum, larger, plus, smaller, updated_fold
+from cepheid.conditions.folding import BoundFold, average, distinct_key, empty_sum, larger, plus, smaller, updated_fold
 from cepheid.conditions.promotion import sum_type
 from cepheid.conditions.types import DataType
 from cepheid.errors import EvaluationError
@@ -27,6 +27,7 @@ class RegisterKind(Enum):
     """How a register changes when its variable takes an event."""
 
     COUNT = "count"
+    COUNT_DISTINCT = "count distinct"
     SUM = "sum"
     MIN = "min"
     MAX = "max"
@@ -191,6 +192,8 @@ def _initial(register: Register) -> Any:
         return register.fold.initial()
     if register.kind is RegisterKind.COUNT:
         return 0
+    if register.kind is RegisterKind.COUNT_DISTINCT:
+        return frozenset()
     return () if register.depth > 1 else None
 
 
@@ -215,6 +218,8 @@ def _step(register: Register) -> Callable[[Any, Any], Any]:
     match register.kind:
         case RegisterKind.COUNT:
             return lambda count, new: count + 1
+        case RegisterKind.COUNT_DISTINCT:
+            return lambda kept, new: kept | {distinct_key(new)}
         case RegisterKind.SUM:
             return plus(register.type)
         case RegisterKind.MIN:
@@ -234,6 +239,8 @@ def _read(node: Aggregate | FoldValue, indexes: tuple[int, ...], registers: tupl
     index = indexes[0]
     if isinstance(node, FoldValue) or node.function is AggregateFunction.COUNT:
         return lambda values: values[index]
+    if node.function is AggregateFunction.COUNT_DISTINCT:
+        return lambda values: len(values[index])
     if node.function is AggregateFunction.AVG:
         count_index, data_type = indexes[1], node.type
         return lambda values: average(values[index], values[count_index], data_type)

@@ -12,7 +12,7 @@ from typing import Any
 
 from cepheid.conditions.evaluation import compile_expression
 from cepheid.conditions.expression import Aggregate, AggregateFunction, FoldValue
-from cepheid.conditions.folding import BoundFold, average, empty_sum, larger, plus, smaller, updated_fold
+from cepheid.conditions.folding import BoundFold, average, distinct_key, empty_sum, larger, plus, smaller, updated_fold
 from cepheid.conditions.promotion import sum_type
 from cepheid.syntax.tree import Event
 
@@ -35,6 +35,8 @@ class ListedTaken:
         match node.function:
             case AggregateFunction.COUNT:
                 return len(values)
+            case AggregateFunction.COUNT_DISTINCT:
+                return len(set(map(distinct_key, values)))
             case AggregateFunction.SUM:
                 return reduce(plus(node.type), values) if values else empty_sum(node.type)
             case AggregateFunction.AVG:

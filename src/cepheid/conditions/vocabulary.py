@@ -86,7 +86,7 @@ REFUSED_NODES: dict[type[exp.Expr], tuple[str, str]] = {
         "a window function has no meaning inside a pattern",
         "read what variables have taken: LAST(v.column), SUM(v.column); or compute it as a column before matching",
     ),
-    exp.Distinct: ("DISTINCT is not supported in aggregates", "use a fold, or a Python callable"),
+    exp.Distinct: ("DISTINCT is supported in COUNT alone", "write COUNT(DISTINCT v.column), or use a fold"),
     exp.Filter: ("FILTER is not supported in aggregates", "write CASE WHEN … THEN … END inside the aggregate"),
     exp.IgnoreNulls: ("IGNORE NULLS is not needed", "aggregates over a variable always skip NULLs; leave it out"),
     exp.RespectNulls: ("RESPECT NULLS is not supported", "aggregates over a variable always skip NULLs"),

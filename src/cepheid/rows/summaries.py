@@ -51,6 +51,12 @@ def summarize(summary: Summary, taken: pa.Table, match: Integers, count: int) ->
     match summary.function:
         case AggregateFunction.COUNT:
             result = pa.array(ends - begins)
+        case AggregateFunction.COUNT_DISTINCT:
+            if pa.types.is_floating(values.type):  # rule 18: NaN equals NaN, and Arrow tells -0.0 from 0.0
+                numbers = values.to_numpy(zero_copy_only=False) + 0.0
+                values = pa.array(np.where(np.isnan(numbers), np.nan, numbers))
+            distinct = pa.table({"match": match, "value": values}).group_by(["match", "value"]).aggregate([])
+            result = pa.array(np.bincount(distinct["match"].to_numpy(), minlength=count))
         case AggregateFunction.FIRST:
             result = _picked(values, begins + summary.offset, begins + summary.offset < ends)
         case AggregateFunction.LAST:

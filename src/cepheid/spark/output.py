@@ -28,6 +28,7 @@ from cepheid.syntax.tree import PatternTree
 
 _FUNCTIONS = {
     AggregateFunction.COUNT: F.count,
+    AggregateFunction.COUNT_DISTINCT: F.count_distinct,
     AggregateFunction.SUM: F.sum,
     AggregateFunction.AVG: F.avg,
     AggregateFunction.MIN: F.min,
