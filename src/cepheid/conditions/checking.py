@@ -115,6 +115,11 @@ class Checker:
     def _column(self, name: Name) -> Expression:
         head, *fields = name.parts
         schema = self._scope.schema
+        if not self._scope.has_event:
+            variable = self._scope.visible[-1] if self._scope.visible else "v"
+            problem = f"`{'.'.join(name.parts)}` is read of no variable, and there is no current event here"
+            remedy = f"name a variable: LAST({variable}.{name.parts[-1]}), SUM({variable}.{name.parts[-1]}), …"
+            raise self._error(name.span, problem, remedy)
         if schema is None:
             column: Expression = Column(head, span=name.span)
         else:
@@ -159,6 +164,11 @@ class Checker:
         if variable in self._scope.nots:
             remedy = "a not takes no events; only the elements that take events can be read"
             raise self._error(span, f"`{variable}` is a not", remedy)
+        if variable in self._scope.apart:
+            remedy = "a match takes one alternative of a one_of; put what both need before it, or loop over the one_of"
+            raise self._error(
+                span, f"`{variable}` is in another alternative and never taken together with this", remedy
+            )
         if variable not in self._scope.visible:
             readable = ", ".join(f"`{name}`" for name in self._scope.visible) or "none"
             remedy = f"a condition can read its own element and earlier ones (here: {readable})"
