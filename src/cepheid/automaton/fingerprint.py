@@ -9,7 +9,7 @@ import hashlib
 from dataclasses import replace
 
 from cepheid.automaton.model import Automaton
-from cepheid.conditions.expression import Aggregate, Cast, Expression, FoldValue, Operation, SparkExpression
+from cepheid.conditions.expression import Aggregate, Expression, FoldValue, with_children
 
 
 def fingerprint(automaton: Automaton) -> str:
@@ -36,12 +36,4 @@ def _renamed(expression: Expression, names: dict[str, str]) -> Expression:
     match expression:
         case Aggregate(variable=variable) | FoldValue(variable=variable):
             return replace(expression, variable=names[variable])
-        case Operation(operands=operands):
-            return replace(expression, operands=tuple(_renamed(operand, names) for operand in operands))
-        case Cast(operand=operand):
-            return replace(expression, operand=_renamed(operand, names))
-        case SparkExpression(parts=parts):
-            return replace(
-                expression, parts=tuple(_renamed(p, names) if isinstance(p, Expression) else p for p in parts)
-            )
-    return expression
+    return with_children(expression, lambda child: _renamed(child, names))
