@@ -232,5 +232,5 @@ FUNCTIONS = (
     _real(("SIN",), math.sin),
     _real(("COS",), math.cos),
     _real(("ASIN",), math.asin, Instruction.ARC_SINE),
-    _real(("RADIANS",), lambda degrees: degrees / 180.0 * math.pi),
+    _real(("RADIANS",), math.radians),
 )
