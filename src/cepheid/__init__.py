@@ -15,6 +15,7 @@ from cepheid.errors import (
     SkipError,
     StateError,
 )
+from cepheid.options import Limits
 from cepheid.pattern import Pattern
 from cepheid.syntax import skip
 from cepheid.version import VERSION as __version__
@@ -25,6 +26,7 @@ __all__ = [
     "EvaluationError",
     "InputError",
     "LimitError",
+    "Limits",
     "MalformedPatternError",
     "Pattern",
     "SkipError",

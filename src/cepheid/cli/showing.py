@@ -84,7 +84,7 @@ def _diagram(arguments: argparse.Namespace) -> int:
 def _check(arguments: argparse.Namespace) -> int:
     from cepheid.conditions import Schema, bind
     from cepheid.explain import explain
-    from cepheid.rows.arrange import column_named, time_unit
+    from cepheid.rows.columns import column_named, time_unit
     from cepheid.rows.in_memory import check_units
 
     schema = _schema(arguments.data)
