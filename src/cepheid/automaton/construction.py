@@ -27,11 +27,13 @@ from cepheid.syntax.tree import (
     PatternTree,
     Sequence,
     Span,
+    SpanUnit,
     Variable,
     describe,
     variables,
     walk,
 )
+from cepheid.syntax.windows import lengths
 
 MAXIMUM_STATES = 20_000
 """Unrolled repetitions beyond this are refused: nested `times` multiply."""
@@ -98,6 +100,7 @@ class _Construction:
             window=self.tree.window,
             not_before=not_before,
             looping=frozenset(_looping(self.tree.body)),
+            unit=next((span.unit for span, _, _ in lengths(self.tree)), SpanUnit.ORDER),
         )
 
     def positions(self, start: int) -> tuple[Position, ...]:
