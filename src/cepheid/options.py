@@ -14,7 +14,8 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypedDict
 
-from cepheid.errors import InputError
+from cepheid.errors import InputError, MalformedPatternError
+from cepheid.syntax.durations import to_span, to_text
 
 Rows: TypeAlias = Literal["one", "all"]
 Nulls: TypeAlias = Literal["error", "drop"]
@@ -186,6 +187,19 @@ def path_of(given: object) -> Path:
     if not isinstance(given, str | os.PathLike) or not str(given):
         raise InputError(f"the path is {_shown(given)}.\n  Give the name of a file.")
     return Path(given)
+
+
+def duration(given: object, argument: str, further: str = "") -> str:
+    """A length of time as text, as Spark and we spell it."""
+    try:
+        if isinstance(given, str):
+            return to_text(to_span(given, argument))
+        problem = "it is not text"
+    except MalformedPatternError as error:
+        problem = error.problem
+    raise InputError(
+        f'{argument} = {_shown(given)} is no length of time: {problem}.\n  For example: "10 seconds"{further}.'
+    )
 
 
 def identifier(given: object) -> str | None:

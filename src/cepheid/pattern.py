@@ -22,10 +22,12 @@ from cepheid.options import (
     Time,
     bucket_count,
     checked_nulls,
+    duration,
     identifier,
     known_arguments,
     limits_of,
     names,
+    one_of,
     yes_or_no,
 )
 from cepheid.syntax.builder import PatternBuilder
@@ -239,7 +241,14 @@ class Pattern(PatternBuilder):
         if not require_dataframe(events).isStreaming:
             raise InputError("match_stream() was given a batch.\n  Use match_batch(), or match(), which takes both.")
         asked, keys, order = Asked.of(measures, columns, rows), self._key(partition_by), names(order_by, "order_by")
-        options, timing = _engine_options(limits_of(limits)), Timing(watermark, max_ahead, time)
+        one_of(
+            time,
+            "time",
+            ("event", "arrival"),
+            '"event": by the column that order_by names first; "arrival": by the micro-batch.',
+        )
+        late = None if watermark is None else duration(watermark, "watermark")
+        options, timing = _engine_options(limits_of(limits)), Timing(late, duration(max_ahead, "max_ahead"), time)
         plan = StreamPlan(self.tree, events, keys, order, asked, bucket_count(buckets), options, timing, identifier(id))
         plan.tables(yes_or_no(timeouts, "timeouts"))
         return FoundInStream(plan)
