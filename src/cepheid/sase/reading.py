@@ -73,6 +73,7 @@ class _Reading:
         attached = self._attached()
         tree = PatternTree(
             body=Sequence(tuple(self._elements(attached))),
+            skip=self.query.skip,
             window=self.query.window,
             not_before=tuple(
                 NotBefore(component.name, self._condition(position, attached))
