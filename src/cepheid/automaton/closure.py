@@ -97,7 +97,8 @@ def _without_needless(continuations: list[Continuation]) -> list[Continuation]:
         if not any(_is_weaker(other, continuation) for other in alike):
             alike[:] = [other for other in alike if not _is_weaker(continuation, other)]
             alike.append(continuation)
-    return [continuation for alike in by_take.values() for continuation in alike]
+    kept = {id(continuation) for alike in by_take.values() for continuation in alike}
+    return [continuation for continuation in continuations if id(continuation) in kept]
 
 
 def _is_weaker(one: Continuation, other: Continuation) -> bool:

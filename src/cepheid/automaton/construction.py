@@ -117,8 +117,19 @@ class _Construction:
 
     # ── constructions ────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def sequence(self, start: int, sequence: Sequence, path: Path, link: Contiguity, around: _Around) -> _Ends:
-        """Elements one behind the other; `link` replaces the first element's (rule 2)."""
+    def sequence(
+        self,
+        start: int,
+        sequence: Sequence,
+        path: Path,
+        link: Contiguity,
+        around: _Around,
+        nots: tuple[Guard, ...] = (),
+    ) -> _Ends:
+        """Elements one after the other; `link` replaces the first element's (rule 2).
+
+        `nots` are those directly after the sequence: a loop that ends it has them between its events (rule 7).
+        """
         empty: int | None = start
         taken: int | None = None
         elements = sequence.elements
@@ -129,10 +140,12 @@ class _Construction:
                 taken = None if taken is None else self.after(taken, guards)
                 continue
             own_link = link if index == 0 else element.link.contiguity
-            nots = tuple(self.guard(item) for item in _nots_behind(elements, index))
+            behind = _nots_behind(elements, index)
+            is_last = index + 1 + len(behind) == len(elements)
+            guards = (*(self.guard(item) for item in behind), *(nots if is_last else ()))
             place = (*path, index)
-            first = self.element(empty, element, place, own_link, around, nots)
-            later = self.element(taken, element, place, own_link, around.after_an_event(), nots)
+            first = self.element(empty, element, place, own_link, around, guards)
+            later = self.element(taken, element, place, own_link, around.after_an_event(), guards)
             empty = first.empty
             taken = self.join(first.taken, later.taken, later.empty)
         return _Ends(taken, empty)
@@ -157,7 +170,7 @@ class _Construction:
                 ends, first_wait = self.loop(start, element, element.body, element.loop, path, link, around, nots)
         elif element.loop is None:
             inside = around.with_gap(_length(element.within_previous))
-            ends = self.sequence(start, element.body, path, link, inside)
+            ends = self.sequence(start, element.body, path, link, inside, nots)
         else:
             ends = self.looped_group(start, element, element.body, element.loop, path, link, around, nots)
         if not element.optional:
@@ -232,6 +245,7 @@ class _Construction:
         bound = _length(element.within_previous)
         counted = loop.maximum if loop.maximum is not None else loop.minimum
         told_apart = max(1, _last_named(loop.gaps))
+        nots_at_its_end = nots if loop.maximum == 1 else ()
         end_taken, end_empty = self.graph.state(), self.graph.state()
         between: dict[tuple[int, int], int] = {(0, 0): start}
         pending = [(0, 0)]
@@ -244,7 +258,8 @@ class _Construction:
                     inside = around.after_an_event().with_gap(gap)
                     ends = self.sequence(self.after(state, nots), body, path, loop.inner, inside)
                 else:
-                    ends = self.sequence(self.after(state, ()), body, path, link, around.with_gap(bound))
+                    inside = around.with_gap(bound)
+                    ends = self.sequence(self.after(state, ()), body, path, link, inside, nots_at_its_end)
                 following = [((min(count + 1, counted), min(taking + 1, told_apart)), ends.taken)]
                 if count < loop.minimum:
                     following.append(((count + 1, taking), ends.empty))

@@ -11,6 +11,7 @@ from decimal import Decimal
 
 from cepheid.conditions.expression import (
     Aggregate,
+    AggregateFunction,
     Cast,
     Column,
     Expression,
@@ -156,6 +157,8 @@ def _aggregate(aggregate: Aggregate) -> str:
     variable = quoted(aggregate.variable)
     argument = f"{variable}.*" if aggregate.argument is None else sql(_qualified(aggregate.argument, variable))
     offset = f", {aggregate.offset}" if aggregate.offset else ""
+    if aggregate.function is AggregateFunction.COUNT_DISTINCT:
+        return f"COUNT(DISTINCT {argument})"
     return f"{aggregate.function.value}({argument}{offset})"
 
 

@@ -235,12 +235,17 @@ class Walker:
         return element
 
     def _nots_behind(self, enclosing: tuple[_Iteration, ...], index: int) -> tuple[Not, ...]:
-        """The nots that stand directly behind an element, before anything else of its sequence."""
+        """The nots directly after an element, before anything else; also those after a group that it ends (rule 7)."""
         nots: list[Not] = []
         for element in self._sequence(enclosing).elements[index + 1 :]:
             if not isinstance(element, Not):
-                break
+                return tuple(nots)
             nots.append(element)
+        if enclosing:
+            *outside, iteration = enclosing
+            group = self._element(tuple(outside), iteration.frame.index)
+            if group.loop is None or group.loop.maximum == 1:
+                nots += self._nots_behind(tuple(outside), iteration.frame.index)
         return tuple(nots)
 
 

@@ -34,6 +34,8 @@ _FUNCTIONS = {
     AggregateFunction.MAX: F.max,
     AggregateFunction.FIRST: F.first,
     AggregateFunction.LAST: F.last,
+    AggregateFunction.COUNT_DISTINCT: F.count_distinct,
+    AggregateFunction.STDDEV: F.stddev,
 }
 
 
