@@ -133,7 +133,7 @@ class Reader:
 
     def _name(self, node: exp.Expr) -> Expression:
         if isinstance(node.this, exp.Star):
-            remedy = "name a column; `v.*` stands only in COUNT(v.*)"
+            remedy = "name a column; `v.*` works only in COUNT(v.*)"
             raise self.error(node, f"`{self._source(node)}` is no value", remedy)
         assert isinstance(node, exp.Column)
         return Name(tuple(part.name for part in node.parts), span=self._span(node))
@@ -179,7 +179,7 @@ class Reader:
             try:
                 like_pattern(*pattern_and_escape)
             except EvaluationError as error:
-                raise self.error(node, str(error), "write the escape twice where it stands for itself") from None
+                raise self.error(node, str(error), "write the escape twice if you mean it literally") from None
 
     def _escape(self, node: exp.Expr) -> Expression:
         if isinstance(node.this, exp.Like):

@@ -260,8 +260,8 @@ def time_unit(kind: pa.DataType, name: str) -> SpanUnit:
     remedy = "Order by a timestamp, a date or a number first; further columns break ties."
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):  # as times are in CSV files
         remedy += (
-            f"\n  Texts are made times by parse_dates=[{name!r}] of pandas.read_csv, datetime.fromisoformat of Python, "
-            f"inferSchema or to_timestamp({name}) of Spark."
+            f"\n  To turn strings into times, use parse_dates=[{name!r}] in pandas.read_csv, datetime.fromisoformat in "
+            f"Python, inferSchema or to_timestamp({name}) in Spark."
         )
     raise InputError(
         f"order_by={name!r} has type {kind}; the first order column is the time of the events.\n  {remedy}"

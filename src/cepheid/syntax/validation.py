@@ -39,7 +39,7 @@ def _check_not_empty(tree: PatternTree) -> None:
         raise MalformedPatternError(
             f"not_before {tree.not_before[-1].name!r}" if tree.not_before else PATTERN,
             "no element that takes an event follows" if tree.not_before else "it has no elements",
-            'Go on with begin: Pattern.begin("a") or .begin("a").',
+            'Continue with begin: Pattern.begin("a") or .begin("a").',
         )
 
 
@@ -47,8 +47,8 @@ def _check_nots_before_any_event(tree: PatternTree) -> None:
     for _, element in nots_before_any_event(tree.body):
         raise MalformedPatternError(
             describe(element),
-            "a match can reach it before any event is taken, because all that stands before it may be skipped",
-            "Let an element that is not optional stand before it; for what must not come before the match use "
+            "a match can reach it before any event is taken, because everything before it is optional",
+            "Put an element that is not optional before it; for what must not come before the match use "
             f"Pattern.not_before({element.name!r}).",
         )
 
@@ -63,15 +63,15 @@ def _check_nots_at_the_end(tree: PatternTree) -> None:
             if element.link is NotLink.NOT_FOLLOWED_BY and unbounded:
                 raise MalformedPatternError(
                     describe(element),
-                    "not_followed_by at the end of a pattern needs a window, or it would have to wait for ever",
-                    f'Add within("10 minutes") to the pattern, or within("10 minutes", since="previous") behind '
+                    "not_followed_by at the end of a pattern needs a window, or it would wait forever",
+                    f'Add within("10 minutes") to the pattern, or within("10 minutes", since="previous") after '
                     f"not_followed_by({element.name!r}).",
                 )
         elif element.within_previous is not None:
             raise MalformedPatternError(
                 describe(element),
                 "it has a window of its own, but is not at the end: elements that take events follow",
-                "Put the window on the element that follows: a not lasts until that takes an event.",
+                "Put the window on the element that follows: the negation lasts until that element takes an event.",
             )
 
 
