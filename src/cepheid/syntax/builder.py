@@ -128,7 +128,7 @@ class PatternBuilder:
         return self._with(edits.set_until(self.tree, until))
 
     def fold(self, name: str, *, init: str, update: str) -> Self:
-        """Define a value that starts as `init` and becomes `update` with each event taken; read by name in conditions."""
+        """Define a value, read by name, that starts as `init` and becomes `update` with each event taken."""
         for part, text in (("init", init), ("update", update)):
             if not isinstance(text, str):
                 raise MalformedPatternError(
