@@ -166,7 +166,7 @@ class Checker:
             remedy = "a fold is read by its own element and by later ones"
             return self._error(name.span, f"`{head}` is a fold of a later element", remedy)
         near_fold = did_you_mean(head, (*schema.names, *self._scope.fold_names))
-        suggestion = f"{schema.suggestion(head)}; a text stands in quotes: '{head}'"
+        suggestion = f"{schema.suggestion(head)}; put text in quotes: '{head}'"
         return self._error(name.span, f"there is no column `{head}`", near_fold or suggestion)
 
     def _check_readable(self, variable: str, span: Span | None) -> None:

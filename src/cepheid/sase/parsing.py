@@ -106,7 +106,7 @@ class _Parts:
             raise self._source.error(
                 _range(brackets),
                 "`[]` belongs to a component that repeats",
-                "Write + behind its type, or leave [] out.",
+                "Write + after its type, or leave [] out.",
             )
         if negated and plus is not None:
             raise self._source.error(
@@ -114,7 +114,7 @@ class _Parts:
             )
         if name is None and not (isinstance(kind, Token) and kind.type == "WORD"):
             raise self._source.error(
-                _range(kind), "this component has no name", f"Write one behind it: {self._source.of(_range(kind))} x."
+                _range(kind), "this component has no name", f"Write one after it: {self._source.of(_range(kind))} x."
             )
         # A component without a name is called by its type, as the papers do: SEQ(A, B) has a and b.
         called = unquoted(str(name)) if name is not None else unquoted(str(kind)).lower()
