@@ -21,7 +21,7 @@ help:
 	@echo "make imports      rooms import one way; pyspark only in cepheid.spark"
 	@echo "make unit         pytest; ARGS='tests/syntax -k window' to choose"
 	@echo "make conformance  all corpora through the reference evaluator; ENGINE=<name> for another"
-	@echo "make negation     the experiment of docs/negation.md, some twenty minutes; ARGS=--smoke for a tiny one"
+	@echo "make negation     the experiment of docs/negation-experiment.md, some twenty minutes; ARGS=--smoke for a tiny one"
 	@echo "make docs         build the documentation into build/site; a link that leads nowhere is an error"
 	@echo "make notebooks    make and run the notebooks of the examples anew"
 	@echo "make format       let ruff format and fix"

@@ -196,7 +196,10 @@ class Checker:
         found = promotion.aggregate(node.function, argument.type)
         if found is None:
             problem = f"{node.function.value} cannot be computed over values of type {argument.type}"
-            raise self._error(argument.span or node.span, problem, "COUNT, FIRST and LAST take any type")
+            remedy = "COUNT, FIRST and LAST take any type"
+            if node.function is AggregateFunction.COUNT_DISTINCT:
+                remedy = "count a field, or a text made of it, such as to_json"
+            raise self._error(argument.span or node.span, problem, remedy)
         argument = inside.coerce(argument, found[0])
         return Aggregate(node.function, variable, argument, node.offset, type=found[1], span=node.span)
 

@@ -96,10 +96,13 @@ class AggregateFunction(Enum):
     LAST = "LAST"
     SUM = "SUM"
     COUNT = "COUNT"
-    COUNT_DISTINCT = "COUNT DISTINCT"
     AVG = "AVG"
     MIN = "MIN"
     MAX = "MAX"
+    COUNT_DISTINCT = "COUNT(DISTINCT)"
+    """How many different values there are (rule 18)."""
+    STDDEV = "STDDEV"
+    """The standard deviation of a sample, unknown for fewer than two values."""
 
 
 @dataclass(frozen=True, slots=True)

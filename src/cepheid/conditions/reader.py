@@ -293,7 +293,7 @@ class Reader:
             missing = self._operation(Operator.IS_NULL, node, node.expressions[0])
             return Operation(Operator.NOT, (missing,), span=self._span(node))
         if name in SPARK_AGGREGATES:
-            remedy = "use FIRST, LAST, SUM, COUNT, AVG, MIN or MAX of a variable's column, or a fold"
+            remedy = "use FIRST, LAST, SUM, COUNT, AVG, MIN, MAX or STDDEV of a variable's column, or a fold"
             raise self.error(node, f"{name} cannot aggregate what a variable has taken", remedy)
         portable = FUNCTIONS.get(name)
         if portable is None:
@@ -319,22 +319,33 @@ class Reader:
         elif len(arguments) != 1:
             raise self.error(node, f"{name} was given {len(arguments)} arguments", f"write {name}(v.column)")
         argument = arguments[0]
-        if isinstance(argument, exp.Distinct) and function is AggregateFunction.COUNT:  # rule 18
-            function = AggregateFunction.COUNT_DISTINCT
-            if len(argument.expressions) != 1 or argument.args.get("on") is not None:
-                raise self.error(node, "COUNT(DISTINCT …) counts the values of one column", "write one for each column")
-            argument = argument.expressions[0]
+        if isinstance(argument, exp.Distinct):
+            function, argument = self._distinct(node, function, argument)
         if isinstance(argument, exp.Star):
             problem = f"`{self._source(node)}` does not say whose events"
             raise self.error(node, problem, "COUNT(v.*) counts the events that variable v has taken")
         if isinstance(argument, exp.Column) and isinstance(argument.this, exp.Star):
             if function is not AggregateFunction.COUNT or len(argument.parts) != 2:
-                distinct = "DISTINCT " if function is AggregateFunction.COUNT_DISTINCT else ""
-                remedy = f"write {name}({distinct}{argument.parts[0].name}.column)"
-                raise self.error(node, f"{name} needs a column", remedy)
+                raise self.error(node, f"{name} needs a column", f"write {name}({argument.parts[0].name}.column)")
             return Aggregate(function, argument.parts[0].name, None, span=self._span(node))
         variable, unqualified = of_one_variable(function, self.read(argument), self._span(node))
         return Aggregate(function, variable, unqualified, offset, span=self._span(node))
+
+    def _distinct(
+        self, node: exp.Expr, function: AggregateFunction, distinct: exp.Expr
+    ) -> tuple[AggregateFunction, exp.Expr]:
+        """COUNT(DISTINCT v.c) and what it counts (rule 18)."""
+        if function is not AggregateFunction.COUNT:
+            unneeded = function in (AggregateFunction.MIN, AggregateFunction.MAX)
+            remedy = "leave DISTINCT out" if unneeded else "write COUNT(DISTINCT v.column), or use a Python callable"
+            raise self.error(node, f"{function.value} does not take DISTINCT", remedy)
+        if len(distinct.expressions) != 1 or isinstance(distinct.expressions[0], exp.Tuple):
+            remedy = "count one value, such as COUNT(DISTINCT CONCAT(v.a, '|', v.b))"
+            raise self.error(node, "COUNT(DISTINCT …) takes one value", remedy)
+        counted = distinct.expressions[0]
+        if isinstance(counted, exp.Star) or isinstance(getattr(counted, "this", None), exp.Star):
+            raise self.error(node, "COUNT(DISTINCT …) needs a column", "write COUNT(DISTINCT v.column)")
+        return AggregateFunction.COUNT_DISTINCT, counted
 
     def _for_spark(self, node: exp.Expr) -> Expression:
         return spark_expression(self._text, node)

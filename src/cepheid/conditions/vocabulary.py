@@ -57,7 +57,20 @@ FUNCTIONS: dict[str, tuple[Operator, int, int]] = {
     "SECOND": (Operator.SECOND, 1, 1),
     "ISNULL": (Operator.IS_NULL, 1, 1),
 }
-AGGREGATES = {function.value: function for function in AggregateFunction}
+AGGREGATES: dict[str, AggregateFunction] = {
+    "FIRST": AggregateFunction.FIRST,
+    "LAST": AggregateFunction.LAST,
+    "SUM": AggregateFunction.SUM,
+    "COUNT": AggregateFunction.COUNT,
+    "AVG": AggregateFunction.AVG,
+    "MEAN": AggregateFunction.AVG,
+    "MIN": AggregateFunction.MIN,
+    "MAX": AggregateFunction.MAX,
+    "STDDEV": AggregateFunction.STDDEV,
+    "STDDEV_SAMP": AggregateFunction.STDDEV,
+    "STD": AggregateFunction.STDDEV,
+}
+"""By the names that they are called by. COUNT with DISTINCT is `COUNT_DISTINCT`."""
 TYPES: dict[exp.DType, DataType] = {
     exp.DType.BOOLEAN: types.BOOLEAN,
     exp.DType.TINYINT: types.BYTE,
@@ -86,7 +99,7 @@ REFUSED_NODES: dict[type[exp.Expr], tuple[str, str]] = {
         "a window function has no meaning inside a pattern",
         "read what variables have taken: LAST(v.column), SUM(v.column); or compute it as a column before matching",
     ),
-    exp.Distinct: ("DISTINCT is supported in COUNT alone", "write COUNT(DISTINCT v.column), or use a fold"),
+    exp.Distinct: ("DISTINCT is known in COUNT alone", "write COUNT(DISTINCT v.column), or use a Python callable"),
     exp.Filter: ("FILTER is not supported in aggregates", "write CASE WHEN … THEN … END inside the aggregate"),
     exp.IgnoreNulls: ("IGNORE NULLS is not needed", "aggregates over a variable always skip NULLs; leave it out"),
     exp.RespectNulls: ("RESPECT NULLS is not supported", "aggregates over a variable always skip NULLs"),
@@ -109,8 +122,8 @@ NOT_DETERMINISTIC = frozenset(_NOT_DETERMINISTIC.split())
 
 _SPARK_AGGREGATES = """
     ANY ANY_VALUE APPROX_COUNT_DISTINCT APPROX_PERCENTILE ARRAY_AGG BOOL_AND BOOL_OR COLLECT_LIST COLLECT_SET CORR
-    COUNT_IF COVAR_POP COVAR_SAMP EVERY FIRST_VALUE KURTOSIS LAST_VALUE LISTAGG MAX_BY MEAN MEDIAN MIN_BY MODE
-    PERCENTILE PERCENTILE_APPROX SKEWNESS SOME STD STDDEV STDDEV_POP STDDEV_SAMP STRING_AGG TRY_AVG TRY_SUM VAR_POP
+    COUNT_IF COVAR_POP COVAR_SAMP EVERY FIRST_VALUE KURTOSIS LAST_VALUE LISTAGG MAX_BY MEDIAN MIN_BY MODE
+    PERCENTILE PERCENTILE_APPROX SKEWNESS SOME STDDEV_POP STRING_AGG TRY_AVG TRY_SUM VAR_POP
     VAR_SAMP VARIANCE LAG LEAD ROW_NUMBER RANK DENSE_RANK NTH_VALUE
 """
 SPARK_AGGREGATES = frozenset(_SPARK_AGGREGATES.split())

@@ -28,13 +28,14 @@ from cepheid.syntax.tree import PatternTree
 
 _FUNCTIONS = {
     AggregateFunction.COUNT: F.count,
-    AggregateFunction.COUNT_DISTINCT: F.count_distinct,
     AggregateFunction.SUM: F.sum,
     AggregateFunction.AVG: F.avg,
     AggregateFunction.MIN: F.min,
     AggregateFunction.MAX: F.max,
     AggregateFunction.FIRST: F.first,
     AggregateFunction.LAST: F.last,
+    AggregateFunction.COUNT_DISTINCT: F.count_distinct,
+    AggregateFunction.STDDEV: F.stddev,
 }
 
 

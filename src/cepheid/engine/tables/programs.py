@@ -34,7 +34,7 @@ from cepheid.conditions.expression import (
     conjuncts,
     walk,
 )
-from cepheid.conditions.registers import Register, RegisterKind, Registers
+from cepheid.conditions.registers import KINDS, Register, RegisterKind, Registers
 from cepheid.conditions.types import BOOLEAN, DataType, Kind
 from cepheid.engine.kernel import opcodes as m
 
@@ -137,7 +137,7 @@ class Compiler:
                 whole = one.type.is_integral or one.type.kind in (Kind.STRING, Kind.DATE, Kind.TIMESTAMP)
                 if is_last and whole and one.type == other.type and other in self.programs.columns:
                     assert isinstance(one, Aggregate)
-                    place, _ = self._places[RegisterKind[one.function.name], one.variable, one.argument]
+                    place, _ = self._places[KINDS[one.function], one.variable, one.argument]
                     found.add((place + one.offset, self.programs.columns.index(other)))
         return found
 
@@ -175,6 +175,8 @@ class Compiler:
                 kind = m.FIRST
             case RegisterKind.LAST:
                 kind = m.LAST
+            case RegisterKind.DISTINCT | RegisterKind.SPREAD:
+                raise NotCompiled(f"a {register}")
         if register.type.kind is Kind.STRING and register.kind in (RegisterKind.MIN, RegisterKind.MAX):
             raise NotCompiled("the order of strings of earlier events")
         column, begin, end = -1, 0, 0
@@ -241,7 +243,7 @@ class Compiler:
             self._emit(m.REGISTER, count)
             self._emit(m.AVERAGE_DOUBLE if register.type.is_fractional else m.AVERAGE)
             return
-        place, _ = self._places[RegisterKind[node.function.name], node.variable, node.argument]
+        place, _ = self._places[KINDS[node.function], node.variable, node.argument]
         self._emit(m.REGISTER, place + node.offset)
 
     def _compile_operation(self, node: Operation, begin: int) -> bool:
