@@ -35,11 +35,16 @@ class Limits:
     """Partial matches that wait at the same time in one partition."""
     max_matches_per_event: int = 1_000_000
     """Matches that one event completes."""
+    max_state_bytes: int | None = None
+    """Memory of the partial matches of one bucket, and of matches not handed over yet; None: an eighth of the memory
+    that the process may have (of the machine, the container or the worker)."""
     max_bucket_bytes: int = 1 << 30
     """Spark, batch: how large a bucket of keys may be in a worker's memory."""
 
     def __post_init__(self) -> None:
         for name in self.__slots__:
+            if name == "max_state_bytes" and self.max_state_bytes is None:
+                continue
             object.__setattr__(self, name, count(getattr(self, name), name))
 
 
@@ -93,6 +98,7 @@ class SingleLimits(TypedDict, total=False):
 
     max_runs: int
     max_matches_per_event: int
+    max_state_bytes: int | None
 
 
 class Further(SingleLimits, total=False):

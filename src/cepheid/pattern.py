@@ -393,7 +393,11 @@ class Pattern(PatternBuilder):
 def _engine_options(limits: Limits) -> Options:
     from cepheid.engine.tables.tabulate import Options
 
-    return Options(max_runs=limits.max_runs, max_matches_per_event=limits.max_matches_per_event)
+    return Options(
+        max_runs=limits.max_runs,
+        max_matches_per_event=limits.max_matches_per_event,
+        max_state_bytes=limits.max_state_bytes,
+    )
 
 
 def _refuse_on_stream(**given: bool) -> None:
