@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from cepheid.sase.source import Range, Rewriting, Source
-from cepheid.syntax.tree import Window
+from cepheid.syntax.tree import Skip, Window
 
 
 class Strategy(Enum):
@@ -80,3 +80,4 @@ class Query:
     where: Where | None
     strategy: Strategy
     window: Window | None
+    skip: Skip

@@ -9,15 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import MethodType
-from typing import Any, Concatenate, Generic, Literal, ParamSpec, Self, TypeVar
+from functools import wraps
+from types import FunctionType, MethodType
+from typing import Any, Concatenate, Generic, Literal, ParamSpec, Self, TypeAlias, TypeVar
 
 from cepheid.errors import MalformedPatternError
 from cepheid.syntax import edits, notation
-from cepheid.syntax.combining import GivenCondition, all_of, any_of, from_given
+from cepheid.syntax.combining import GivenCondition, conjunction, disjunction, from_given
 from cepheid.syntax.durations import Duration
 from cepheid.syntax.edits import GapBounds
 from cepheid.syntax.tree import (
+    AllOfMembers,
+    Body,
     Condition,
     Contiguity,
     Element,
@@ -25,6 +28,7 @@ from cepheid.syntax.tree import (
     Link,
     Not,
     NotLink,
+    OneOf,
     PatternTree,
     Sequence,
     Skip,
@@ -32,6 +36,9 @@ from cepheid.syntax.tree import (
     Variable,
 )
 from cepheid.syntax.windows import PATTERN
+
+Part: TypeAlias = "str | PatternBuilder | OneOf | AllOfMembers"
+"""What an element is made of: the name of a variable, a group, or what `one_of` and `all_of` give."""
 
 _NOTHING_YET = PatternTree(Sequence(()))
 
@@ -55,6 +62,30 @@ class _Opening(Generic[_P]):
         return MethodType(self._method, owner() if instance is None else instance)
 
 
+def _needs_a_pattern(step: Callable[..., Any]) -> Callable[..., Any]:
+    """The step, refused where it is called on the class: `Pattern.where("x")` has no pattern to go on with."""
+
+    @wraps(step)
+    def checked(*arguments: Any, **named: Any) -> Any:
+        if not arguments or not isinstance(arguments[0], PatternBuilder):
+            raise MalformedPatternError(
+                f"{step.__name__}(…)",
+                "it is called on the class, and there is no pattern yet to go on with",
+                f'Begin one first: Pattern.begin("a").{step.__name__}(…).',
+            )
+        return step(*arguments, **named)
+
+    return checked
+
+
+def _checking_steps(builder: type[_Builder]) -> type[_Builder]:
+    for name, step in list(vars(builder).items()):
+        if isinstance(step, FunctionType) and not name.startswith("_"):
+            setattr(builder, name, _needs_a_pattern(step))
+    return builder
+
+
+@_checking_steps
 @dataclass(frozen=True, slots=True, repr=False)
 class PatternBuilder:
     """A pattern, finished or in progress. Every method returns a new one.
@@ -83,21 +114,21 @@ class PatternBuilder:
         return notation.to_text(self.tree)
 
     @_Opening
-    def begin(self, name_or_group: str | PatternBuilder) -> Self:
+    def begin(self, part: Part) -> Self:
         """Start the pattern with an element or a group."""
-        return self._add_element(Link.BEGIN, name_or_group)
+        return self._add_element(Link.BEGIN, part)
 
-    def next(self, name_or_group: str | PatternBuilder) -> Self:
+    def next(self, part: Part) -> Self:
         """Strict link: the element or group takes the very next event."""
-        return self._add_element(Link.NEXT, name_or_group)
+        return self._add_element(Link.NEXT, part)
 
-    def followed_by(self, name_or_group: str | PatternBuilder) -> Self:
+    def followed_by(self, part: Part) -> Self:
         """Relaxed link: the element or group takes the first later event that satisfies its condition."""
-        return self._add_element(Link.FOLLOWED_BY, name_or_group)
+        return self._add_element(Link.FOLLOWED_BY, part)
 
-    def followed_by_any(self, name_or_group: str | PatternBuilder) -> Self:
+    def followed_by_any(self, part: Part) -> Self:
         """Any link: the element or group takes any later event that satisfies its condition, each in its own match."""
-        return self._add_element(Link.FOLLOWED_BY_ANY, name_or_group)
+        return self._add_element(Link.FOLLOWED_BY_ANY, part)
 
     def not_next(self, name: str) -> Self:
         """Negation: the very next event must not satisfy the conditions that follow (rule 7)."""
@@ -115,12 +146,17 @@ class PatternBuilder:
     def where(self, *conditions: GivenCondition) -> Self:
         """Add conditions that the event must satisfy, together with those given before."""
         new = self._given(conditions, edits.condition_owner(self.tree, "where"), "where")
-        return self._with(edits.change_condition(self.tree, lambda old: all_of((old, new)) if old else new))
+        return self._with(edits.change_condition(self.tree, lambda old: conjunction((old, new)) if old else new))
 
     def or_where(self, *conditions: GivenCondition) -> Self:
         """Add an alternative to all conditions given before."""
         new = self._given(conditions, edits.condition_owner(self.tree, "or_where"), "or_where")
-        return self._with(edits.change_condition(self.tree, lambda old: any_of((old, new)) if old else new))
+        return self._with(edits.change_condition(self.tree, lambda old: disjunction((old, new)) if old else new))
+
+    def having(self, *conditions: GivenCondition) -> Self:
+        """Leave the loop, looped group or all_of only when these conditions on what it took hold (rule 15)."""
+        having = self._given(conditions, edits.having_owner(self.tree), "having")
+        return self._with(edits.set_having(self.tree, having))
 
     def until(self, *conditions: GivenCondition) -> Self:
         """Close an unbounded loop or group at the first event that satisfies these conditions (rule 4)."""
@@ -156,8 +192,12 @@ class PatternBuilder:
         """Make the loop take every event that it can (rule 5)."""
         return self._with(edits.make_greedy(self.tree))
 
+    def whole(self) -> Self:
+        """Make the loop take every event that it can, also at the end of the pattern (rule 16)."""
+        return self._with(edits.make_whole(self.tree))
+
     def consecutive(self) -> Self:
-        """Strict inner link: repetitions follow each other directly."""
+        """Strict inner link: repetitions, or the members of an all_of, follow each other directly."""
         return self._with(edits.set_inner(self.tree, "consecutive", Contiguity.STRICT))
 
     def allow_combinations(self) -> Self:
@@ -169,11 +209,12 @@ class PatternBuilder:
         time: Duration | None = None,
         *,
         events: int | None = None,
-        since: Literal["first", "previous"] = "first",
+        since: str | None = None,
     ) -> Self:
         """Limit the match to less than `time`, from its first event to its last, or to `events` consecutive events.
 
-        With `since="previous"`, limit the last element instead: less than `time` since the event taken before.
+        With `since="previous"`: less than `time` from the event taken before to each event of the last element. With
+        `since="v"`: less than `time` from the last event of variable v to each event of the last element (rule 17).
         """
         if (time is None) == (events is None):
             raise MalformedPatternError(
@@ -181,13 +222,13 @@ class PatternBuilder:
                 f"within has {'neither' if time is None else 'both'} a length of time and a number of events",
                 'Write within("10 minutes") or within(events=10).',
             )
-        if since == "previous":
-            return self._with(edits.set_window_since_previous(self.tree, time))
-        if since != "first":
-            raise MalformedPatternError(
-                PATTERN, f"within has since={since!r}", 'Give since="previous", or leave it out.'
-            )
-        return self._with(edits.set_window(self.tree, time, events))
+        if since is None:
+            return self._with(edits.set_window(self.tree, time, events))
+        return self._with(edits.set_window_since(self.tree, time, _name(since, "within(…, since=…)")))
+
+    def once_per(self, time: Duration) -> Self:
+        """Report a match only if `time` or more has passed since the match reported before it (rule 19)."""
+        return self._with(edits.set_once_per(self.tree, time))
 
     def partition_by(self, *columns: str) -> Self:
         """Set the columns whose values all events of a match share, so that `match` need not name them."""
@@ -214,13 +255,16 @@ class PatternBuilder:
         parts = [from_given(given, owner) for given in conditions]
         for part in parts:
             self._check_condition(part, owner)
-        return all_of(parts)
+        return conjunction(parts)
 
-    def _add_element(self, link: Link, name_or_group: str | PatternBuilder) -> Self:
-        if isinstance(name_or_group, PatternBuilder):
-            return self._with(edits.append(self.tree, Element(link, edits.group_of(name_or_group.tree)), link.value))
-        variable = Variable(_name(name_or_group, link.value, " or a group such as Pattern.begin(…)"))
-        return self._with(edits.append(self.tree, Element(link, variable), link.value))
+    def _add_element(self, link: Link, part: Part) -> Self:
+        if isinstance(part, PatternBuilder):
+            body: Body = edits.group_of(part.tree)
+        elif isinstance(part, OneOf | AllOfMembers):
+            body = part
+        else:
+            body = Variable(_name(part, link.value, ", a group such as Pattern.begin(…), or one_of(…) or all_of(…)"))
+        return self._with(edits.append(self.tree, Element(link, body), link.value))
 
     def _add_not(self, link: NotLink, name: str) -> Self:
         return self._with(edits.append(self.tree, Not(link, _name(name, link.value)), link.value))

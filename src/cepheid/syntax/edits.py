@@ -16,6 +16,7 @@ from cepheid.syntax.durations import Duration, to_span
 from cepheid.syntax.notation import quantifier
 from cepheid.syntax.part_rules import check_part
 from cepheid.syntax.tree import (
+    AllOfMembers,
     Condition,
     Contiguity,
     Element,
@@ -28,6 +29,7 @@ from cepheid.syntax.tree import (
     NotBefore,
     PatternTree,
     Sequence,
+    Since,
     Skip,
     SkipKind,
     Variable,
@@ -77,6 +79,7 @@ def group_of(tree: PatternTree) -> Sequence:
         (tree.skip.kind is not SkipKind.NO_SKIP, "a skip strategy", "Call skip on the whole pattern."),
         (bool(tree.not_before), "a not_before", "Start the whole pattern with not_before."),
         (bool(tree.partition_by), "a partition key", "Call partition_by on the whole pattern."),
+        (tree.once_per is not None, "once_per", "Call once_per on the whole pattern."),
     ):
         if is_there:
             raise MalformedPatternError(what, f"a pattern with {part} cannot be a group", remedy)
@@ -89,11 +92,11 @@ def condition_owner(tree: PatternTree, step: str) -> str:
     """How errors name the part that a condition given now belongs to; refuses if there is none."""
     if tree.body.elements:
         last = tree.body.elements[-1]
-        if isinstance(last, Element) and isinstance(last.body, Sequence):
+        if isinstance(last, Element) and not isinstance(last.body, Variable):
             raise MalformedPatternError(
                 describe(last),
-                f"{step} cannot apply to a group: each of its elements has its own conditions",
-                f"Call {step} on the elements inside the group.",
+                f"{step} cannot apply to it as a whole: each of its elements has its own conditions",
+                f"Call {step} on the elements inside.",
             )
         return describe(last)
     if tree.not_before:
@@ -168,7 +171,8 @@ def repeat(tree: PatternTree, step: str, least: int, most: int | None, within: G
             "Give at least 1; for what must not happen use not_next or not_followed_by.",
         )
     # rule 3: none at all is written as optional, so that a loop always takes something
-    loop = Loop(max(least, 1), most, gaps=None if within is None else _gaps(within, what))
+    inner = element.body.inner if isinstance(element.body, AllOfMembers) else Contiguity.RELAXED
+    loop = Loop(max(least, 1), most, inner, gaps=None if within is None else _gaps(within, what))
     return _with_last(tree, replace(element, loop=loop, optional=element.optional or least == 0))
 
 
@@ -183,16 +187,45 @@ def make_greedy(tree: PatternTree) -> PatternTree:
     return _with_last(tree, replace(element, loop=replace(loop, greedy=True)))
 
 
+def make_whole(tree: PatternTree) -> PatternTree:
+    """The last loop takes all it can, also at the end of the pattern."""
+    element, loop = _last_loop(tree, "whole")
+    return _with_last(tree, replace(element, loop=replace(loop, greedy=True, whole=True)))
+
+
+def having_owner(tree: PatternTree) -> str:
+    """How an error calls what a having given now would belong to."""
+    element = _last_element(tree, "having")
+    if element.having is not None:
+        raise MalformedPatternError(describe(element), "it already has a having", "Give all conditions in one having.")
+    return f"having of {describe(element)}"
+
+
+def set_having(tree: PatternTree, condition: Condition) -> PatternTree:
+    """The last loop, group or all_of may be left only where the condition holds; `having_owner` has accepted it."""
+    return _with_last(tree, replace(_last_element(tree, "having"), having=condition))
+
+
 def set_inner(tree: PatternTree, step: str, inner: Contiguity) -> PatternTree:
-    """Set the inner link of the last loop."""
+    """The contiguity between the repetitions of the last loop, or between the members of an all_of (rule 14)."""
+    element = _last_element(tree, step)
+    if isinstance(element.body, AllOfMembers):
+        members, loop = element.body, element.loop
+        _refuse_two_inners(element, members.inner, inner)
+        loop = None if loop is None else replace(loop, inner=inner)
+        return _with_last(tree, replace(element, body=replace(members, inner=inner), loop=loop))
     element, loop = _last_loop(tree, step)
-    if loop.inner not in (Contiguity.RELAXED, inner):
+    _refuse_two_inners(element, loop.inner, inner)
+    return _with_last(tree, replace(element, loop=replace(loop, inner=inner)))
+
+
+def _refuse_two_inners(element: Element, old: Contiguity, new: Contiguity) -> None:
+    if old not in (Contiguity.RELAXED, new):
         raise MalformedPatternError(
             describe(element),
             "it cannot be both consecutive and with combinations",
             "Keep one of consecutive() and allow_combinations().",
         )
-    return _with_last(tree, replace(element, loop=replace(loop, inner=inner)))
 
 
 def set_window(tree: PatternTree, time: Duration | None, events: int | None) -> PatternTree:
@@ -201,31 +234,53 @@ def set_window(tree: PatternTree, time: Duration | None, events: int | None) -> 
         raise MalformedPatternError(
             PATTERN,
             "it already has a window",
-            'Call within once; for a bound on one element use within(t, since="previous").',
+            'Call within once; for a bound on one element use within(t, since="previous") or within(t, since="v").',
         )
     if time is not None:
         return _checked(replace(tree, window=to_span(time, PATTERN)))
     return _checked(replace(tree, window=EventCount(whole_number(events, "within(events=…)", PATTERN))))
 
 
-def set_window_since_previous(tree: PatternTree, time: Duration | None) -> PatternTree:
-    """Set the window of the last element or negation since the event taken before."""
+def set_window_since(tree: PatternTree, time: Duration | None, since: str) -> PatternTree:
+    """The window of the last element or not since the event taken before, or of the last element since a variable."""
     if not tree.body.elements:
         raise MalformedPatternError(
             PATTERN,
-            'within(…, since="previous") applies to the element before it, and there is none yet',
-            'Call it after an element: .followed_by("b").within("5 minutes", since="previous").',
+            f"within(…, since={since!r}) applies to the element before it, and there is none yet",
+            f'Call it after an element: .followed_by("b").within("5 minutes", since={since!r}).',
         )
     last = tree.body.elements[-1]
+    what = describe(last)
     if time is None:
         raise MalformedPatternError(
-            describe(last),
-            "a window since the previous event cannot count events",
-            'Give a length of time, within("5 minutes", since="previous"), or use next for the very next event.',
+            what,
+            f"a window since {since!r} cannot count events",
+            f'Give a length of time, within("5 minutes", since={since!r}), or use next for the very next event.',
         )
-    if last.within_previous is not None:
-        raise MalformedPatternError(describe(last), "it already has a window since the previous event", "Give it once.")
-    return _with_last(tree, replace(last, within_previous=to_span(time, describe(last))))
+    if since == "previous":
+        if last.within_previous is not None:
+            raise MalformedPatternError(what, "it already has a window since the previous event", "Give it once.")
+        return _with_last(tree, replace(last, within_previous=to_span(time, what)))
+    if isinstance(last, Not):
+        raise MalformedPatternError(
+            what,
+            f"a not cannot have a window since {since!r}",
+            'Use within(t, since="previous") on a not at the end, or the window of the pattern.',
+        )
+    if last.within_since is not None:
+        raise MalformedPatternError(
+            what,
+            f"it already has a window since {last.within_since.variable!r}",
+            "Give it once; for a second bound put the element into a group and bound that.",
+        )
+    return _with_last(tree, replace(last, within_since=Since(since, to_span(time, what))))
+
+
+def set_once_per(tree: PatternTree, time: Duration) -> PatternTree:
+    """At least so much time between one reported match and the next."""
+    if tree.once_per is not None:
+        raise MalformedPatternError(PATTERN, "it already has once_per", "Give it once.")
+    return _checked(replace(tree, once_per=to_span(time, PATTERN)))
 
 
 def set_partition_by(tree: PatternTree, columns: tuple[str, ...]) -> PatternTree:
