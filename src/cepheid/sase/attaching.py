@@ -14,10 +14,11 @@ from typing import NoReturn
 
 from cepheid.conditions import parse
 from cepheid.conditions.expression import Operation, Operator
+from cepheid.conditions.source import Range
 from cepheid.sase.conjuncts import Conjunct, split
 from cepheid.sase.query import Component, IndexKind, Query, Where
 from cepheid.sase.references import Names, Reference
-from cepheid.sase.source import Range, Rewriting
+from cepheid.sase.rewriting import Rewriting
 from cepheid.sase.words import column
 
 _OF_NONE_UNKNOWN = ("AVG", "MIN", "MAX", "FIRST", "LAST")

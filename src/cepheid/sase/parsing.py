@@ -15,12 +15,12 @@ from lark.exceptions import UnexpectedInput
 
 from cepheid.conditions import literals
 from cepheid.conditions.expression import Literal
+from cepheid.conditions.source import Range, Source
 from cepheid.conditions.types import STRING
 from cepheid.errors import MalformedPatternError
 from cepheid.sase.complaints import complaint
 from cepheid.sase.predicates import where_of
 from cepheid.sase.query import Component, Query, Strategy, Where
-from cepheid.sase.source import Range, Source
 from cepheid.sase.words import unquoted
 from cepheid.syntax.durations import to_span
 from cepheid.syntax.edits import whole_number
@@ -54,7 +54,7 @@ def _grammar() -> Lark:
 
 def parse(text: str) -> Query:
     """What the text says."""
-    source = Source(text)
+    source = Source(text, "SASE text")
     try:
         tree = _grammar().parse(text)
     except UnexpectedInput as error:

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from cepheid.conditions import bind, parse
+from cepheid.conditions.source import Range
 from cepheid.errors import ConditionError, MalformedPatternError
 from cepheid.sase.attaching import Attached, attach
 from cepheid.sase.parsing import parse as parse_query
 from cepheid.sase.query import Component, Query, Strategy
-from cepheid.sase.source import Range, Rewriting
+from cepheid.sase.rewriting import Rewriting
 from cepheid.sase.words import column
 from cepheid.syntax.combining import conjunction
 from cepheid.syntax.tree import (

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from cepheid.conditions.carets import did_you_mean
+from cepheid.conditions.source import Range
 from cepheid.errors import ConditionError
 from cepheid.sase.conjuncts import ColumnRead, Conjunct
 from cepheid.sase.query import Component, Index, IndexKind, Query, Where
-from cepheid.sase.source import Range
 
 RUNNING = (IndexKind.CURRENT, IndexKind.BEFORE_CURRENT, IndexKind.ALL_BEFORE_CURRENT)
 """Indices that speak of the event which is being taken."""
