@@ -1,8 +1,8 @@
 """Reservations that were never captured, over Kafka: `python examples/kafka/payments.py send watch show`.
 
-Events come from the topic `payments`. A card is charged in two steps: the money is reserved and later captured. Captured
-reservations go to the topic `captured`; those not captured within 15 minutes go to `expired`; messages that are late or
-cannot be read go to `unusable`. Source and sink are Spark's own; `broker.py` starts a Kafka to try it with.
+Events come from the topic `payments`. A card is charged in two steps: the money is reserved and later captured.
+Captured reservations go to the topic `captured`; those not captured within 15 minutes go to `expired`; messages that
+are late or cannot be read go to `unusable`. Source and sink are Spark's own; `broker.py` starts a Kafka to try it with.
 
 The steps: `send` makes up payments and sends them; `watch` processes everything available and stops, and continues from
 there the next time; `show` prints what the topics hold. `watch --live` runs until you stop it.
@@ -61,7 +61,7 @@ def made_up(first: int, last: int) -> list[dict[str, Any]]:
 
 
 def send(session: SparkSession, servers: str, first: int, last: int) -> None:
-    """Send made-up payments and one message that is not a payment. Events of one payment go to one partition, in order."""
+    """Send made-up payments and one message that is none. Events of one payment go to one partition, in order."""
     messages = [(event["payment"], json.dumps(event, default=str)) for event in made_up(first, last)]
     rows = session.createDataFrame([*messages, (None, "no payment")], "key string, value string")
     rows.coalesce(1).write.format("kafka").options(**{"kafka.bootstrap.servers": servers, "topic": "payments"}).save()
