@@ -39,7 +39,7 @@ def add_to(commands: Any) -> None:
     )
     diagram.add_argument("pattern", metavar="PATTERN", help=HELP)
     diagram.add_argument("-o", "--output", metavar="FILE", help="the file to write; its ending selects the format")
-    diagram.add_argument("--format", choices=["svg", "mermaid", "dot", "text"], help="default: text, or by the ending of FILE")
+    diagram.add_argument("--format", choices=["svg", "mermaid", "dot", "text"], help="default: text, or as FILE ends")
     diagram.add_argument("--of", choices=["pattern", "automaton"], default="pattern", help="what to draw")
     diagram.set_defaults(run=_diagram)
     check = commands.add_parser(
