@@ -44,28 +44,28 @@ __all__ = ["BatchPlan", "DataFrame", "Found"]
 
 
 class Found:
-    """What a pattern finds in a DataFrame: lazy DataFrames of matches and of timeouts."""
+    """What a pattern finds in a DataFrame: matches and timeouts as lazy DataFrames."""
 
     def __init__(self, plan: BatchPlan) -> None:
         self._plan = plan
 
     @cached_property
     def matches(self) -> DataFrame:
-        """One row per match, or one per event of a match."""
+        """One row per match, or with `rows="all"` one row per event of a match."""
         return self._plan.result(timeouts=False)
 
     @cached_property
     def timeouts(self) -> DataFrame:
-        """The same for partial matches that ran out of time, with the moment `at` which they did."""
+        """The runs that ran out of time, with the moment `at` which they did."""
         return self._plan.result(timeouts=True)
 
     def explain(self) -> Explanation:
-        """What the pattern means and how Spark runs it on this DataFrame."""
+        """Explain what the pattern means and how Spark runs it on this DataFrame."""
         plan = self._plan
         return explain(plan.tree, Schema.from_arrow(arrow_schema(plan.rows.schema)), plan.execution(), plan.options)
 
     def timeline(self, n: int = 10) -> Timeline:
-        """Matches and events of up to `n` partitions on a time axis; runs the plan and collects what is drawn."""
+        """Draw matches and events of up to `n` partitions on a time axis. Runs the query and collects what is drawn."""
         plan = self._plan
         drawn = BatchPlan(
             plan.tree, plan.rows, plan.partition_by, plan.order_by, Asked(), plan.movement, plan.options
