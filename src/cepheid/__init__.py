@@ -18,6 +18,7 @@ from cepheid.errors import (
 from cepheid.options import Limits
 from cepheid.pattern import Pattern
 from cepheid.syntax import skip
+from cepheid.syntax.combinations import all_of, one_of
 from cepheid.version import VERSION as __version__
 
 __all__ = [
@@ -32,5 +33,7 @@ __all__ = [
     "SkipError",
     "StateError",
     "__version__",
+    "all_of",
+    "one_of",
     "skip",
 ]

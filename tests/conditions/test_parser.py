@@ -15,6 +15,7 @@ from cepheid.conditions import parse, types
 from cepheid.conditions.expression import (
     Aggregate,
     AggregateFunction,
+    Call,
     Column,
     Expression,
     Literal,
@@ -80,13 +81,14 @@ def _expressions() -> st.SearchStrategy[Expression]:
             Operator.SUBTRACT,
             Operator.MULTIPLY,
             Operator.MODULO,
-            Operator.LIKE,
             Operator.IN,
         ]
-        unary = [Operator.NOT, Operator.IS_NULL, Operator.IS_TRUE, Operator.ABS]
+        unary = [Operator.NOT, Operator.IS_NULL, Operator.IS_TRUE]
         return st.one_of(
             st.builds(lambda o, x, y: Operation(o, (x, y)), st.sampled_from(binary), inner, inner),
             st.builds(lambda o, x: Operation(o, (x,)), st.sampled_from(unary), inner),
+            st.builds(lambda x: Call("ABS", (x,)), inner),
+            st.builds(lambda x: Call("LIKE", (x, Literal("a%", type=types.STRING))), inner),
             st.builds(lambda x, y, z: Operation(Operator.CASE, (x, y, z)), inner, inner, inner),
         )
 

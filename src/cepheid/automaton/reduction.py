@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import replace
 
-from cepheid.automaton.model import Continuation, Position, Take
+from cepheid.automaton.model import Continuation, Position
 
 
 def merge_equal(positions: list[Position], numbers: dict[int, int]) -> tuple[Position, ...]:
@@ -77,24 +77,18 @@ def _classes(ends: list[Hashable], ways: list[list[tuple[int, int]]]) -> list[in
 
 def _ends(index: int, position: Position) -> Hashable:
     """Everything about a position but its continuations."""
-    return (index == 0, position.accepts, position.endings, tuple(map(_shape, position.rivals)))
+    return (index == 0, position.accepts, position.endings, position.rivals)
 
 
 def _way(way: Continuation) -> Hashable:
     """Everything about a continuation but where it leads."""
-    return (_shape(way.take), way.not_next, way.not_followed_by, way.greedy)
-
-
-def _shape(take: Take) -> Hashable:
-    """Everything about a TAKE but where it leads."""
-    return (take.variable, take.predicate, take.contiguity.value, take.gap, take.over, take.refused)
+    return replace(way, take=replace(way.take, target=0))
 
 
 def _renumbered(position: Position, targets: list[int]) -> Position:
-    """With targets named by class; continuations that became the same are listed once. Rivals lead nowhere."""
+    """With targets named by class; continuations that became the same are listed once."""
     continuations = dict.fromkeys(
         replace(continuation, take=replace(continuation.take, target=target))
         for continuation, target in zip(position.continuations, targets, strict=True)
     )
-    rivals = tuple(replace(rival, target=0) for rival in position.rivals)
-    return Position(tuple(continuations), rivals, position.accepts, position.endings)
+    return replace(position, continuations=tuple(continuations))

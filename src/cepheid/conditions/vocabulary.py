@@ -25,37 +25,6 @@ BINARY: dict[type[exp.Expr], Operator] = {
     exp.Div: Operator.DIVIDE,
     exp.Mod: Operator.MODULO,
     exp.IntDiv: Operator.INTEGER_DIVIDE,
-    exp.RegexpLike: Operator.RLIKE,
-}
-# Functions of the portable subset: operator, least and most number of arguments.
-FUNCTIONS: dict[str, tuple[Operator, int, int]] = {
-    "COALESCE": (Operator.COALESCE, 1, 999),
-    "IFNULL": (Operator.COALESCE, 2, 2),
-    "NVL": (Operator.COALESCE, 2, 2),
-    "ABS": (Operator.ABS, 1, 1),
-    "NEGATIVE": (Operator.NEGATE, 1, 1),
-    "GREATEST": (Operator.GREATEST, 2, 999),
-    "LEAST": (Operator.LEAST, 2, 999),
-    "ROUND": (Operator.ROUND, 1, 2),
-    "FLOOR": (Operator.FLOOR, 1, 1),
-    "CEIL": (Operator.CEIL, 1, 1),
-    "CEILING": (Operator.CEIL, 1, 1),
-    "MOD": (Operator.MODULO, 2, 2),
-    "UPPER": (Operator.UPPER, 1, 1),
-    "UCASE": (Operator.UPPER, 1, 1),
-    "LOWER": (Operator.LOWER, 1, 1),
-    "LCASE": (Operator.LOWER, 1, 1),
-    "LENGTH": (Operator.LENGTH, 1, 1),
-    "CHAR_LENGTH": (Operator.LENGTH, 1, 1),
-    "CONCAT": (Operator.CONCAT, 1, 999),
-    "YEAR": (Operator.YEAR, 1, 1),
-    "MONTH": (Operator.MONTH, 1, 1),
-    "DAY": (Operator.DAY, 1, 1),
-    "DAYOFMONTH": (Operator.DAY, 1, 1),
-    "HOUR": (Operator.HOUR, 1, 1),
-    "MINUTE": (Operator.MINUTE, 1, 1),
-    "SECOND": (Operator.SECOND, 1, 1),
-    "ISNULL": (Operator.IS_NULL, 1, 1),
 }
 AGGREGATES: dict[str, AggregateFunction] = {
     "FIRST": AggregateFunction.FIRST,
@@ -129,7 +98,8 @@ _SPARK_AGGREGATES = """
 SPARK_AGGREGATES = frozenset(_SPARK_AGGREGATES.split())
 """Spark's other aggregates: over a single event they would have no meaning."""
 
-_WITH_UNIT = frozenset({"TIMESTAMPDIFF", "TIMESTAMPADD", "DATEDIFF", "DATE_DIFF", "DATEADD", "DATE_ADD"})
+WITH_UNIT = frozenset({"TIMESTAMPDIFF", "TIMESTAMPADD", "DATEDIFF", "DATE_DIFF", "DATEADD", "DATE_ADD"})
+"""Functions that, given three arguments, begin with a unit of time."""
 _UNIT_WORDS = """
     MICROSECOND MILLISECOND SECOND MINUTE HOUR DAY DAYOFYEAR WEEK MONTH QUARTER YEAR
 """
@@ -139,6 +109,8 @@ _UNITS = frozenset(_UNIT_WORDS.split())
 def is_unit(node: exp.Expr) -> bool:
     """Whether a name is the unit that a function begins with, as in `timestampdiff(MINUTE, …)`, and no column."""
     function = node.parent
-    if not isinstance(function, exp.Anonymous) or function.name.upper() not in _WITH_UNIT:
+    if not isinstance(function, exp.Anonymous) or function.name.upper() not in WITH_UNIT:
+        return False
+    if len(function.expressions) != 3 or not isinstance(node, exp.Column) or len(node.parts) != 1:
         return False
     return node is function.expressions[0] and node.name.upper() in _UNITS

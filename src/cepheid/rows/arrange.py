@@ -155,7 +155,7 @@ def arrange(
         ]
     if not partition_by and not breakers and not np.any(time[1:] < time[:-1]):  # sorted already
         return Arranged(table, (), order_by, np.zeros(len(time), np.int64), time, unit)
-    codes, count = _partition_codes(table, partition_by, encoded)
+    codes, count = partition_codes(table, partition_by, encoded)
     order, bounds = grouped_by_time(codes, count, time)
     partition = np.repeat(np.arange(count), np.diff(bounds))
     time = time[order]
@@ -201,7 +201,7 @@ def _can_be_sorted(kind: pa.DataType) -> bool:
     return not (pa.types.is_nested(kind) or pa.types.is_null(kind))
 
 
-def _partition_codes(table: pa.Table, partition_by: tuple[str, ...], encoded: frozenset[str]) -> tuple[Integers, int]:
+def partition_codes(table: pa.Table, partition_by: tuple[str, ...], encoded: frozenset[str]) -> tuple[Integers, int]:
     """A number per row from 0 on, equal for equal keys, and how many there are; NULL is a key like any other."""
     codes, count = np.zeros(table.num_rows, np.int64), min(1, table.num_rows)
     for name in partition_by:

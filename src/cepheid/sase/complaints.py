@@ -9,8 +9,8 @@ from difflib import get_close_matches
 
 from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
+from cepheid.conditions.source import Range, Source
 from cepheid.errors import MalformedPatternError
-from cepheid.sase.source import Range, Source
 
 _KEYWORDS = {
     "EVENT": "EVENT",

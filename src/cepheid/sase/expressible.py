@@ -124,7 +124,7 @@ def _components(tree: PatternTree, strategy: Strategy) -> Iterator[WrittenCompon
                 raise cannot_say(
                     describe(element),
                     "under skip till next match a repeating component takes every event that it can, "
-                    "and this loop may pass some over",
-                    f"Put .not_followed_by(…) with the conditions of {element.body.name!r} behind it, or use "
+                    "and this loop may ignore some",
+                    f"Put .not_followed_by(…) with the conditions of {element.body.name!r} after it, or use "
                     "followed_by_any and allow_combinations, or next and consecutive.",
                 )

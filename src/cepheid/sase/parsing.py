@@ -15,12 +15,12 @@ from lark.exceptions import UnexpectedInput
 
 from cepheid.conditions import literals
 from cepheid.conditions.expression import Literal
+from cepheid.conditions.source import Range, Source
 from cepheid.conditions.types import STRING
 from cepheid.errors import MalformedPatternError
 from cepheid.sase.complaints import complaint
 from cepheid.sase.predicates import where_of
 from cepheid.sase.query import Component, Query, Strategy, Where
-from cepheid.sase.source import Range, Source
 from cepheid.sase.words import unquoted
 from cepheid.syntax.durations import to_span
 from cepheid.syntax.edits import whole_number
@@ -54,7 +54,7 @@ def _grammar() -> Lark:
 
 def parse(text: str) -> Query:
     """What the text says."""
-    source = Source(text)
+    source = Source(text, "SASE text")
     try:
         tree = _grammar().parse(text)
     except UnexpectedInput as error:
@@ -106,7 +106,7 @@ class _Parts:
             raise self._source.error(
                 _range(brackets),
                 "`[]` belongs to a component that repeats",
-                "Write + behind its type, or leave [] out.",
+                "Write + after its type, or leave [] out.",
             )
         if negated and plus is not None:
             raise self._source.error(
@@ -114,7 +114,7 @@ class _Parts:
             )
         if name is None and not (isinstance(kind, Token) and kind.type == "WORD"):
             raise self._source.error(
-                _range(kind), "this component has no name", f"Write one behind it: {self._source.of(_range(kind))} x."
+                _range(kind), "this component has no name", f"Write one after it: {self._source.of(_range(kind))} x."
             )
         # A component without a name is called by its type, as the papers do: SEQ(A, B) has a and b.
         called = unquoted(str(name)) if name is not None else unquoted(str(kind)).lower()

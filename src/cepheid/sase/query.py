@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from cepheid.sase.source import Range, Rewriting, Source
+from cepheid.conditions.source import Range, Source
+from cepheid.sase.rewriting import Rewriting
 from cepheid.syntax.tree import Skip, Window
 
 
