@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from cepheid.explain.found import FoundRows
     from cepheid.spark.batch import DataFrame
     from cepheid.spark.batch import Found as FoundInDataFrame
-    from cepheid.spark.stream.plan import FoundInStream
+    from cepheid.spark.stream.found import FoundInStream
 
 
 class Pattern(PatternBuilder):
@@ -95,7 +95,7 @@ class Pattern(PatternBuilder):
         max_matches_per_event: int = 1_000_000,
         negation: NegationPlan = "pushed",
         watermark: str | None = None,
-        max_ahead: str = "1 day",
+        max_ahead: str = "1 hour",
         time: Literal["event", "arrival"] = "event",
         id: str | None = None,
     ) -> FoundInDataFrame | FoundInStream:
@@ -131,7 +131,9 @@ class Pattern(PatternBuilder):
         asked = Asked(tuple((measures or {}).items()), None if columns is None else _names(columns), rows)
         options = Options(max_runs=max_runs, max_matches_per_event=max_matches_per_event)
         if require_dataframe(events).isStreaming:
-            from cepheid.spark.stream.plan import FoundInStream, StreamPlan, Timing
+            from cepheid.spark.stream.found import FoundInStream
+            from cepheid.spark.stream.plan import StreamPlan
+            from cepheid.spark.stream.time import Timing
 
             _refuse_on_stream(shuffle=shuffle != "packed", nulls=nulls != "error", negation=negation != "pushed")
             timing = Timing(watermark, max_ahead, time)

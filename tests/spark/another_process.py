@@ -117,7 +117,7 @@ def stream_over_connect(place: Path) -> dict[str, Any]:
 
     from cepheid.spark import StateReader, files
     from cepheid.spark.jobs import figures
-    from cepheid.spark.stream.sinks import PROVIDER, ROCKSDB
+    from cepheid.spark.stream.query import PROVIDER, ROCKSDB
 
     session = SparkSession.builder.remote("local[1]").config(map=OPTIONS).getOrCreate()
     stream = session.readStream.schema(DDL).json(str(place / "in"))

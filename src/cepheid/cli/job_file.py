@@ -11,7 +11,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from cepheid.errors import InputError
+from cepheid.errors import InputError, MalformedPatternError
+from cepheid.syntax.durations import to_span
 
 _SECTIONS: dict[str, dict[str, type | tuple[type, ...]]] = {
     "source": {
@@ -39,10 +40,11 @@ _SECTIONS: dict[str, dict[str, type | tuple[type, ...]]] = {
         "negation": str,
         "watermark": str,
         "max_ahead": str,
+        "time": str,
         "id": str,
     },
     "sinks": {"matches": dict, "timeouts": dict, "late": dict, "rejected": dict, "timeline": dict},
-    "stream": {"checkpoint": str, "trigger": str, "flush": bool},
+    "stream": {"checkpoint": str, "trigger": str, "flush": bool, "on_error": str},
     "spark": {},
 }
 _SINK: dict[str, type | tuple[type, ...]] = {
@@ -74,8 +76,9 @@ class Streaming:
     """How a stream runs: where its state is kept, when it looks for rows, whether it ends the input."""
 
     checkpoint: str
-    trigger: dict[str, Any]
+    trigger: str | None
     flush: bool
+    on_error: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,14 +181,21 @@ def _streaming(is_stream: bool, data: dict[str, Any], draws: bool) -> Streaming 
         for key in ("table", "mode", "partition_by"):
             if key in sink:
                 raise InputError(f"[sinks.{name}]: {key} is for batches.\n  A stream writes files: path and format.")
-    return Streaming(given["checkpoint"], _trigger(given.get("trigger")), given.get("flush", False))
+    match, trigger = data.get("match", {}), given.get("trigger")
+    lengths = {("match", name): match[name] for name in ("watermark", "max_ahead") if name in match}
+    if trigger not in (None, "available now"):
+        lengths["stream", "trigger"] = trigger
+    for (section, name), text in lengths.items():
+        _check_length(text, f"[{section}]: {name}")
+    return Streaming(given["checkpoint"], trigger, given.get("flush", False), given.get("on_error", "stop"))
 
 
-def _trigger(given: str | None) -> dict[str, Any]:
-    """`available now`, a time between micro-batches, or as fast as they come."""
-    if given is None:
-        return {}
-    return {"availableNow": True} if given == "available now" else {"processingTime": given}
+def _check_length(text: str, place: str) -> None:
+    """Refuse a length of time that cannot be read, before Spark is started."""
+    try:
+        to_span(text, place)
+    except MalformedPatternError as error:
+        raise InputError(f"{place} = {text!r}: {error.problem}.\n  {error.remedy}") from None
 
 
 def _sink(name: str, given: dict[str, Any]) -> Sink:

@@ -124,8 +124,8 @@ def test_outputs_restart_and_flush(spark: SparkSession, source: Source, tmp_path
 def test_a_further_stateful_operator_can_follow(spark: SparkSession, source: Source, tmp_path: Path) -> None:
     """A windowed count of the matches of two patterns, by the moments at which they were decided; the stream brings its
     own watermark."""
-    from cepheid.spark.stream.plan import FoundInStream
-    from cepheid.spark.stream.sinks import PROVIDER, ROCKSDB
+    from cepheid.spark.stream.found import FoundInStream
+    from cepheid.spark.stream.query import PROVIDER, ROCKSDB
 
     stream = source.stream.withWatermark("ts", "5 seconds")
     found = A_B.match(stream, partition_by="key", order_by=["ts", "id"], measures={"first": "FIRST(a.id)"})
