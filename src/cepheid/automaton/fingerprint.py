@@ -9,7 +9,7 @@ import hashlib
 from dataclasses import dataclass, replace
 
 from cepheid.automaton.model import Automaton
-from cepheid.conditions.expression import Aggregate, Cast, Expression, FoldValue, Operation, SparkExpression
+from cepheid.conditions.expression import Aggregate, Expression, FoldValue, with_children
 from cepheid.conditions.registers import Register
 
 
@@ -54,12 +54,4 @@ def _renamed(expression: Expression, names: _Names) -> Expression:
             return replace(expression, variable=names.variables[variable])
         case FoldValue(variable=variable, name=name):
             return replace(expression, variable=names.variables[variable], name=names.folds[variable, name])
-        case Operation(operands=operands):
-            return replace(expression, operands=tuple(_renamed(operand, names) for operand in operands))
-        case Cast(operand=operand):
-            return replace(expression, operand=_renamed(operand, names))
-        case SparkExpression(parts=parts):
-            return replace(
-                expression, parts=tuple(_renamed(p, names) if isinstance(p, Expression) else p for p in parts)
-            )
-    return expression
+    return with_children(expression, lambda child: _renamed(child, names))

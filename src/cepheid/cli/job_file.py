@@ -11,8 +11,9 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from cepheid.errors import InputError, MalformedPatternError
-from cepheid.syntax.durations import to_span
+from cepheid.cli.files import text_of
+from cepheid.errors import InputError
+from cepheid.options import duration
 
 _SECTIONS: dict[str, dict[str, type | tuple[type, ...]]] = {
     "source": {
@@ -112,18 +113,20 @@ class Job:
 
 def read_job(path: str, changes: list[str]) -> Job:
     """The job of a file, with some keys set otherwise. Paths of pattern files are relative to the job's file."""
-    place = Path(path)
+    text = text_of(path)
     try:
-        data = tomllib.loads(place.read_text(encoding="utf-8"))
+        data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{path} is not TOML: {error}.") from error
+        raise InputError(f"{path} is not TOML: {error}.\n  `cepheid run --help` shows a job.") from error
+    except RecursionError:
+        raise InputError(f"{path} is nested too deeply.\n  `cepheid run --help` shows a job.") from None
     for change in changes:
         _set(data, change)
     _check(data, dict.fromkeys(_SECTIONS, dict), "the job")
     for section, keys in _SECTIONS.items():
         if section != "spark":
             _check(data.get(section, {}), keys, f"[{section}]")
-    return _job(data, place.parent)
+    return _job(data, Path(path).parent)
 
 
 def _job(data: dict[str, Any], directory: Path) -> Job:
@@ -153,7 +156,7 @@ def _job(data: dict[str, Any], directory: Path) -> Job:
         ),
         str(directory / pattern["file"]) if "file" in pattern else pattern["text"],
         pattern.get("type_column"),
-        dict(data.get("match", {})),
+        _match(data.get("match", {})),
         {name: _sink(name, given) for name, given in sinks.items()},
         _streaming(source.get("stream", False), data, drawn is not None),
         None if drawn is None else (drawn["path"], drawn.get("n", 10)),
@@ -181,21 +184,18 @@ def _streaming(is_stream: bool, data: dict[str, Any], draws: bool) -> Streaming 
         for key in ("table", "mode", "partition_by"):
             if key in sink:
                 raise InputError(f"[sinks.{name}]: {key} is for batches.\n  A stream writes files: path and format.")
-    match, trigger = data.get("match", {}), given.get("trigger")
-    lengths = {("match", name): match[name] for name in ("watermark", "max_ahead") if name in match}
+    trigger = given.get("trigger")
     if trigger not in (None, "available now"):
-        lengths["stream", "trigger"] = trigger
-    for (section, name), text in lengths.items():
-        _check_length(text, f"[{section}]: {name}")
+        duration(trigger, "[stream]: trigger", ', or "available now"')
     return Streaming(given["checkpoint"], trigger, given.get("flush", False), given.get("on_error", "stop"))
 
 
-def _check_length(text: str, place: str) -> None:
-    """Refuse a length of time that cannot be read, before Spark is started."""
-    try:
-        to_span(text, place)
-    except MalformedPatternError as error:
-        raise InputError(f"{place} = {text!r}: {error.problem}.\n  {error.remedy}") from None
+def _match(given: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of `Pattern.match`; lengths of time are checked before Spark is started."""
+    for name in ("watermark", "max_ahead"):
+        if name in given:
+            duration(given[name], f"[match]: {name}")
+    return dict(given)
 
 
 def _sink(name: str, given: dict[str, Any]) -> Sink:
@@ -227,7 +227,7 @@ def _set(data: dict[str, Any], change: str) -> None:
         raise InputError(f"--set {change!r} is not key=value.\n  For example: --set sinks.matches.path=out/today.")
     try:
         value = tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (tomllib.TOMLDecodeError, RecursionError):
         value = text
     inner = data
     for name in names[:-1]:

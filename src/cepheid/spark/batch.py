@@ -10,7 +10,6 @@ engine carries its state from one Arrow batch to the next.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 from pyspark.sql import Column, DataFrame
@@ -22,9 +21,10 @@ from cepheid.engine.negation_after import Gaps, NegationPlan, gaps_of, without_n
 from cepheid.engine.tables.tabulate import Options, Tables, tabulate
 from cepheid.errors import InputError
 from cepheid.explain import Execution, Explanation, Timeline, rows_that_travel
+from cepheid.options import Asked, Movement
 from cepheid.spark.buckets import bucket_count, estimated_bytes, parallelism, spread_ids
 from cepheid.spark.keys import key_columns
-from cepheid.spark.output import Asked, result_columns
+from cepheid.spark.output import result_columns
 from cepheid.spark.plan import Plan
 from cepheid.spark.session import advice
 from cepheid.spark.shipping import shipped
@@ -33,32 +33,7 @@ from cepheid.spark.timelines import timeline_of
 from cepheid.spark.workers import BUCKET, PAYLOAD, MatchPacked, Pack, mask_name
 from cepheid.syntax.tree import PatternTree
 
-__all__ = ["Asked", "BatchPlan", "DataFrame", "Found", "Movement"]
-
-
-@dataclass(frozen=True, slots=True)
-class Movement:
-    """How rows get to the workers."""
-
-    buckets: int | None = None
-    shuffle: str = "packed"
-    nulls: str = "error"
-    max_bucket_bytes: int = 1 << 30
-
-    def __post_init__(self) -> None:
-        if self.shuffle not in ("packed", "spark"):
-            raise InputError(
-                f'shuffle={self.shuffle!r} is neither "packed" nor "spark".\n'
-                '  "packed" is faster; "spark" is for buckets that are larger than a worker\'s memory.'
-            )
-        if self.nulls not in ("error", "drop"):
-            raise InputError(
-                f'nulls={self.nulls!r} is neither "error" nor "drop".\n'
-                "  It says what happens to rows without a value in an order column."
-            )
-        for name, given in (("buckets", self.buckets), ("max_bucket_bytes", self.max_bucket_bytes)):
-            if given is not None and given < 1:
-                raise InputError(f"{name}={given} is not a positive number.\n  Leave it out, or give 1 or more.")
+__all__ = ["BatchPlan", "DataFrame", "Found"]
 
 
 class Found:

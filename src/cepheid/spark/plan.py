@@ -20,10 +20,11 @@ from cepheid.engine.tables.programs import NotCompiled
 from cepheid.engine.tables.tabulate import Options, Tables, tabulate
 from cepheid.errors import InputError
 from cepheid.explain import Execution, Explanation, explain
+from cepheid.options import Asked
 from cepheid.rows.in_memory import check_units
 from cepheid.spark.frames import arrow_schema, order_columns, partition_columns, refuse_names_by_case, unit_of
 from cepheid.spark.masks import computed, wanted
-from cepheid.spark.output import Asked, Output
+from cepheid.spark.output import Output
 from cepheid.spark.session import has_local_workers, use_this_python
 from cepheid.syntax.tree import PatternTree
 

@@ -15,7 +15,7 @@ from cepheid.errors import InputError
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """Files in a directory, those of each micro-batch in a directory `<query's id>-<number>` below it."""
+    """Files in a directory; each micro-batch has its own subdirectory `<query's id>-<number>`."""
 
     path: str
     format: str = "parquet"
@@ -28,7 +28,7 @@ class Files:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table that can be merged into: a row whose `key` is there already is not written again."""
+    """A table that supports MERGE; a row whose `key` exists is not written again."""
 
     name: str
     key: tuple[str, ...] | None = None
@@ -36,7 +36,7 @@ class Table:
 
 
 def files(path: str, format: str = "parquet", **options: str) -> Files:
-    """Files of some format, in a directory of their own for each micro-batch, so that a replay writes them again.
+    """Write files; each micro-batch has its own directory, so that a replay overwrites it.
 
     Read them with `files(path).read(spark)`, or `spark.read.parquet(f"{path}/*")`.
     """
@@ -44,7 +44,7 @@ def files(path: str, format: str = "parquet", **options: str) -> Files:
 
 
 def table(name: str, key: str | Iterable[str] | None = None) -> Table:
-    """A table of a format with MERGE, such as Delta or Iceberg; others are refused when the query starts.
+    """Write to a table that supports MERGE, such as Delta or Iceberg; others are refused when the query starts.
 
     `key`: the columns that tell rows apart. Matches need none: it is `match_id`, and `sequence` with `rows="all"`.
     """

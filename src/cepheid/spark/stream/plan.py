@@ -21,9 +21,9 @@ from cepheid.conditions.expression import SparkColumn, walk
 from cepheid.engine.tables.tabulate import Options
 from cepheid.errors import InputError
 from cepheid.explain import Execution, rows_that_travel
+from cepheid.options import Asked
 from cepheid.spark.buckets import parallelism, spread_ids
 from cepheid.spark.keys import HASHES, hash_columns
-from cepheid.spark.output import Asked
 from cepheid.spark.plan import Plan
 from cepheid.spark.shipping import shipped
 from cepheid.spark.stream.accounts import OBSERVED, READ, counted, read_rows

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from cepheid.errors import CepheidError, EvaluationError, InputError, LimitError, SkipError
+from cepheid.errors import CepheidError, EvaluationError, LimitError, SkipError
+from cepheid.options import one_of
 from cepheid.spark.stream.state.bucket import BucketRuns, Decided
 
 STOP, SKIP_MOMENT, SKIP_KEY = ON_ERROR = ("stop", "skip_moment", "skip_key")
@@ -24,12 +25,11 @@ STOP, SKIP_MOMENT, SKIP_KEY = ON_ERROR = ("stop", "skip_moment", "skip_key")
 
 def checked_on_error(given: object) -> str:
     """What is to become of such events, as a user says it."""
-    if given not in ON_ERROR:
-        raise InputError(
-            f"on_error={given!r} is none of {', '.join(map(repr, ON_ERROR))}.\n"
-            '  "stop": the query stops; "skip_moment": the events of that key and time are rejected; "skip_key": so '
-            "are the others of the key that are due, and its partial matches are dropped."
-        )
+    choices = (
+        '"stop": the query stops; "skip_moment": the events of that key and time are rejected; "skip_key": so are the '
+        "others of the key that are due, and its partial matches are dropped."
+    )
+    one_of(given, "on_error", ON_ERROR, choices)
     return str(given)
 
 

@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from cepheid.errors import InputError, StateError
+from cepheid.options import duration
 from cepheid.spark.session import missing_options
 from cepheid.spark.stream.checkpoint.layout import Checkpoint
 from cepheid.spark.stream.checkpoint.saved_plan import written_plan
@@ -25,7 +26,6 @@ from cepheid.spark.stream.outputs import OutputRows
 from cepheid.spark.stream.plan import StreamPlan
 from cepheid.spark.stream.poison import checked_on_error
 from cepheid.spark.stream.sinks import Function, Output, Sink, writer
-from cepheid.spark.stream.time import microseconds
 
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -126,7 +126,7 @@ def trigger_of(given: str | Mapping[str, Any] | None) -> dict[str, Any]:
     if isinstance(given, str):
         if given.strip().lower() == "available now":
             return dict(NOW)
-        return {"processingTime": f"{microseconds(given, 'trigger') // 1000} milliseconds"}
+        return {"processingTime": duration(given, "trigger", ', or "available now"')}
     if not isinstance(given, Mapping) or len(given) > 1 or any(name not in _TRIGGERS for name in given):
         raise InputError(f"trigger={given!r} is no trigger.\n  {_TRIGGER_REMEDY}")
     return dict(given)

@@ -11,16 +11,15 @@ travels, since Spark drops late rows where it sees that column.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DateType, StructField, TimestampNTZType, TimestampType
 
 from cepheid.conditions.printing import quoted
-from cepheid.errors import InputError, MalformedPatternError
+from cepheid.errors import InputError
+from cepheid.options import duration, one_of
 from cepheid.syntax.durations import to_span
-from cepheid.syntax.tree import SpanUnit
 
 WATERMARK, MAX_AHEAD = "10 seconds", "1 hour"
 """What is taken if nothing is said."""
@@ -42,22 +41,19 @@ NO_WATERMARK = -1
 class Timing:
     """How a stream's times are taken."""
 
-    watermark: str | timedelta | None = None
+    watermark: str | None = None
     """How much later than the latest event an event may come; None: as the stream says itself, or 10 seconds."""
-    max_ahead: str | timedelta = MAX_AHEAD
+    max_ahead: str = MAX_AHEAD
     """How far ahead of the clock a time may lie."""
     source: str = "event"
     """Whether time is that of the events, or that of the micro-batch in which they arrive."""
 
     def __post_init__(self) -> None:
-        if self.source not in ("event", "arrival"):
-            raise InputError(
-                f'time={self.source!r} is neither "event" nor "arrival".\n'
-                '  "event": by the column that order_by names first; "arrival": by the micro-batch.'
-            )
-        microseconds(self.max_ahead, "max_ahead")
+        choices = '"event": by the column that order_by names first; "arrival": by the micro-batch.'
+        one_of(self.source, "time", ("event", "arrival"), choices)
+        duration(self.max_ahead, "max_ahead")
         if self.watermark is not None:
-            microseconds(self.watermark, "watermark")
+            duration(self.watermark, "watermark")
 
     @property
     def is_arrival(self) -> bool:
@@ -66,24 +62,12 @@ class Timing:
     @property
     def delay_ms(self) -> int:
         """How far the watermark lags behind the latest event: whole milliseconds, as Spark counts."""
-        if self.is_arrival:
-            return 0
-        return -(-microseconds(self.watermark or WATERMARK, "watermark") // 1000)
+        return 0 if self.is_arrival else -(-microseconds(self.watermark or WATERMARK) // 1000)
 
 
-def microseconds(given: object, argument: str) -> int:
-    """A length of time that is given as text or as a timedelta."""
-    remedy = f'Write a number and a unit, such as {argument}="10 minutes"; or give a timedelta.'
-    if not isinstance(given, str | timedelta):
-        raise InputError(f"{argument}={given!r} is not a length of time.\n  {remedy}")
-    try:
-        span = to_span(given, argument)
-    except MalformedPatternError as error:
-        raise InputError(f"{argument}={given!r}: {error.problem}.\n  {remedy}") from None
-    assert span.unit is SpanUnit.MICROSECOND
-    if span.length < 0:
-        raise InputError(f"{argument}={given!r} is negative.\n  Give zero or more.")
-    return int(span.length)
+def microseconds(text: str) -> int:
+    """A length of time that has been checked."""
+    return int(to_span(text, "a stream").length)
 
 
 def with_arrival(rows: DataFrame, order_by: tuple[str, ...], timing: Timing) -> tuple[DataFrame, tuple[str, ...]]:
@@ -149,7 +133,7 @@ class EventTime:
     def _reason(self) -> Column:
         """Why a row cannot be used, as a number of `REASONS`; 0 if it can."""
         time = F.unix_micros(self._time())
-        ahead = min(microseconds(self.timing.max_ahead, "max_ahead"), 1 << 61)  # the clock and this fit 64 bits
+        ahead = min(microseconds(self.timing.max_ahead), 1 << 61)  # the clock and this fit 64 bits
         limit = F.unix_micros(F.current_timestamp()) + F.lit(ahead)
         has_null = F.lit(False)
         for name in self._ties:

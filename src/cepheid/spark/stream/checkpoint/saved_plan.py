@@ -13,7 +13,7 @@ from pyspark.sql.types import StructType
 
 from cepheid.engine.tables.tabulate import Options
 from cepheid.errors import MalformedPatternError, StateError
-from cepheid.spark.output import Asked
+from cepheid.options import Asked
 from cepheid.spark.stream.checkpoint.layout import Checkpoint
 from cepheid.spark.stream.plan import StreamPlan
 from cepheid.spark.stream.time import ARRIVAL, Timing
