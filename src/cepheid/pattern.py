@@ -22,12 +22,10 @@ from cepheid.options import (
     Time,
     bucket_count,
     checked_nulls,
-    duration,
     identifier,
     known_arguments,
     limits_of,
     names,
-    one_of,
     yes_or_no,
 )
 from cepheid.syntax.builder import PatternBuilder
@@ -42,7 +40,7 @@ if TYPE_CHECKING:
     from cepheid.explain.found import FoundRows
     from cepheid.spark.batch import DataFrame
     from cepheid.spark.batch import Found as FoundInDataFrame
-    from cepheid.spark.stream.plan import FoundInStream
+    from cepheid.spark.stream.found import FoundInStream
 
 
 class Pattern(PatternBuilder):
@@ -220,7 +218,7 @@ class Pattern(PatternBuilder):
         timeouts: bool = False,
         buckets: int | None = None,
         watermark: str | None = None,
-        max_ahead: str = "1 day",
+        max_ahead: str = "1 hour",
         time: Time = "event",
         id: str | None = None,
         limits: Limits | None = None,
@@ -234,20 +232,15 @@ class Pattern(PatternBuilder):
         saved state is never used with different ones.
         """
         from cepheid.spark.session import require_dataframe
-        from cepheid.spark.stream.plan import FoundInStream, StreamPlan, Timing
+        from cepheid.spark.stream.found import FoundInStream
+        from cepheid.spark.stream.plan import StreamPlan
+        from cepheid.spark.stream.time import Timing
 
         self.check()
         if not require_dataframe(events).isStreaming:
             raise InputError("match_stream() was given a batch.\n  Use match_batch(), or match(), which takes both.")
         asked, keys, order = Asked.of(measures, columns, rows), self._key(partition_by), names(order_by, "order_by")
-        one_of(
-            time,
-            "time",
-            ("event", "arrival"),
-            '"event": by the column that order_by names first; "arrival": by the micro-batch.',
-        )
-        late = None if watermark is None else duration(watermark, "watermark")
-        options, timing = _engine_options(limits_of(limits)), Timing(late, duration(max_ahead, "max_ahead"), time)
+        options, timing = _engine_options(limits_of(limits)), Timing(watermark, max_ahead, time)
         plan = StreamPlan(self.tree, events, keys, order, asked, bucket_count(buckets), options, timing, identifier(id))
         plan.tables(yes_or_no(timeouts, "timeouts"))
         return FoundInStream(plan)

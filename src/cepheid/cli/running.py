@@ -36,7 +36,7 @@ a job:
   partition_by = "tag"
   order_by = "ts"
   measures = { left = "LAST(exit.ts)" }
-  watermark = "10 minutes"          # streams: how late events may come
+  watermark = "10 minutes"          # streams: how late events may come; or time = "arrival"
 
   [sinks.matches]                   # and [sinks.timeouts]; streams: [sinks.late], [sinks.rejected]
   path = "out/matches"              # or table = "...", or format = "console"
@@ -49,6 +49,7 @@ a job:
   checkpoint = "state/shoplifting"
   trigger = "10 seconds"            # or "available now"
   flush = false                     # true: process everything available, then end the input
+  on_error = "stop"                 # or "skip_moment", "skip_key": reject events that exceed a limit, and go on
 
   [spark]                           # settings, as spark-submit --conf takes them
   spark.sql.shuffle.partitions = 64
@@ -80,7 +81,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from cepheid.spark.batch import Found
     from cepheid.spark.embedded import job_session
     from cepheid.spark.jobs import counted, read_rows
-    from cepheid.spark.stream.plan import FoundInStream
+    from cepheid.spark.stream.found import FoundInStream
 
     job = read_job(arguments.job, arguments.changes)
     pattern = load_pattern(job.pattern, job.type_column)

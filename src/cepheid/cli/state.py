@@ -45,7 +45,7 @@ def add_to(commands: Any) -> None:
 
 def _state(arguments: argparse.Namespace) -> int:
     from cepheid.spark.embedded import job_session
-    from cepheid.spark.stream.checkpoints import checkpoint_facts
+    from cepheid.spark.stream.checkpoint.facts import checkpoint_facts
 
     console = Console(highlight=False, soft_wrap=True)
     with job_session("cepheid state", {}) as session:
@@ -63,7 +63,7 @@ def _state(arguments: argparse.Namespace) -> int:
 
 
 def _show(console: Console, session: SparkSession, checkpoint: str, most: int, width: int) -> None:
-    from cepheid.spark.stream.state_reader import StateReader
+    from cepheid.spark.stream.state.reader import StateReader
 
     reader = StateReader.open(session, checkpoint)
     runs, pending = reader.runs().cache(), reader.pending().count()
