@@ -11,10 +11,14 @@ from decimal import Decimal
 
 from cepheid.conditions.expression import (
     Aggregate,
+    AggregateFunction,
+    Call,
     Cast,
     Column,
     Expression,
+    Field,
     FoldValue,
+    Leaf,
     Literal,
     Name,
     Operation,
@@ -22,6 +26,7 @@ from cepheid.conditions.expression import (
     PythonCall,
     SparkColumn,
     SparkExpression,
+    with_children,
 )
 from cepheid.conditions.types import DAYS, DataType, Kind
 
@@ -42,8 +47,6 @@ _PRECEDENCE = {
     Operator.IS_TRUE: _POSTFIX,
     Operator.IS_FALSE: _POSTFIX,
     Operator.IN: _POSTFIX,
-    Operator.LIKE: _POSTFIX,
-    Operator.RLIKE: _POSTFIX,
     Operator.ADD: _SUM,
     Operator.SUBTRACT: _SUM,
     Operator.MULTIPLY: _PRODUCT,
@@ -52,14 +55,17 @@ _PRECEDENCE = {
     Operator.INTEGER_DIVIDE: _PRODUCT,
 }
 _BEHIND = frozenset(operator for operator, precedence in _PRECEDENCE.items() if precedence == _POSTFIX)
+_PATTERNS = frozenset({"LIKE", "RLIKE"})
+"""Functions that are written as predicates behind their operand."""
 _SUFFIX = {Kind.BYTE: "Y", Kind.SHORT: "S", Kind.LONG: "L", Kind.FLOAT: "F", Kind.DOUBLE: "D", Kind.DECIMAL: "BD"}
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z_0-9]*\Z")
 # A few words that the grammar would not read as a name.
 _RESERVED_WORDS = """
-    all and any as between both by case cast cross current_date current_timestamp current_user distinct div else end
-    escape except exists false filter from full group having if ilike in inner intersect interval is join lateral
-    leading left like limit natural not null on or order outer over right rlike regexp select some table then
-    trailing true union unique unknown user using when where window with
+    all alter and any as between both by call case cast create cross current_date current_timestamp current_user
+    describe distinct div drop else end escape except exists false filter from full grant group having if ilike in
+    inner insert intersect interval is join lateral leading left like limit natural not null on or order outer over
+    right rlike regexp select show some table then trailing true uncache union unique unknown user using values when
+    where window with
 """
 _RESERVED = frozenset(_RESERVED_WORDS.split())
 
@@ -93,12 +99,18 @@ def _text(expression: Expression) -> tuple[str, int]:
             return quoted(name), _ATOM
         case Aggregate():
             return _aggregate(expression), _ATOM
+        case Leaf():
+            return str(expression), _ATOM
         case Cast(operand=operand, implicit=implicit):
             if implicit:
                 return _text(operand)
             return f"CAST({sql(operand)} AS {str(expression.type).upper()})", _ATOM
         case Operation():
             return _operation(expression)
+        case Call():
+            return _call(expression)
+        case Field(operand=operand, name=name):
+            return f"{_write(operand, _ATOM)}.{quoted(name)}", _ATOM
         case SparkExpression(parts=parts):
             text = "".join(part if isinstance(part, str) else _write(part, _ATOM) for part in parts)
             return text, _ATOM
@@ -119,8 +131,6 @@ def _operation(operation: Operation) -> tuple[str, int]:
             return _negation(operands[0])
         case _ if operator in _BEHIND:
             text = _behind(operation, negated=False)
-        case Operator.NEGATE:
-            return f"-{_write(operands[0], _ATOM)}", _PRODUCT
         case Operator.CASE:
             branches = zip(operands[:-1:2], operands[1:-1:2], strict=True)
             whens = " ".join(f"WHEN {sql(condition)} THEN {sql(value)}" for condition, value in branches)
@@ -129,13 +139,27 @@ def _operation(operation: Operation) -> tuple[str, int]:
             left = precedence + 1 if precedence == _COMPARE else precedence  # comparisons are not chained
             text = f"{_write(operands[0], left)} {operator.value} {_write(operands[1], precedence + 1)}"
         case _:
-            text = f"{operator.value}({', '.join(sql(operand) for operand in operands)})"
+            text = _function(operator.value, operands)
     return text, precedence
+
+
+def _call(call: Call) -> tuple[str, int]:
+    if call.name in _PATTERNS:
+        return _pattern(call, negated=False), _POSTFIX
+    if call.name == "NEGATIVE":
+        return f"-{_write(call.operands[0], _ATOM)}", _PRODUCT
+    return _function(call.name, call.operands), _ATOM
+
+
+def _function(name: str, operands: tuple[Expression, ...]) -> str:
+    return f"{name}({', '.join(sql(operand) for operand in operands)})"
 
 
 def _negation(operand: Expression) -> tuple[str, int]:
     if isinstance(operand, Operation) and operand.operator in _BEHIND:
         return _behind(operand, negated=True), _POSTFIX
+    if isinstance(operand, Call) and operand.name in _PATTERNS:
+        return _pattern(operand, negated=True), _POSTFIX
     return f"NOT {_write(operand, _POSTFIX)}", _NOT
 
 
@@ -146,16 +170,22 @@ def _behind(operation: Operation, negated: bool) -> str:
     if operator.value.startswith("IS "):
         return f"{subject} {operator.value.replace('IS', 'IS NOT') if negated else operator.value}"
     word = f"NOT {operator.value}" if negated else operator.value
-    if operator is Operator.IN:
-        return f"{subject} {word} ({', '.join(sql(option) for option in operands[1:])})"
-    escape = f" ESCAPE {sql(operands[2])}" if len(operands) == 3 else ""
-    return f"{subject} {word} {_write(operands[1], _SUM)}{escape}"
+    return f"{subject} {word} ({', '.join(sql(option) for option in operands[1:])})"
+
+
+def _pattern(call: Call, negated: bool) -> str:
+    subject, pattern, *escape = call.operands
+    word = f"NOT {call.name}" if negated else call.name
+    escaped = f" ESCAPE {sql(escape[0])}" if escape else ""
+    return f"{_write(subject, _SUM)} {word} {_write(pattern, _SUM)}{escaped}"
 
 
 def _aggregate(aggregate: Aggregate) -> str:
     variable = quoted(aggregate.variable)
     argument = f"{variable}.*" if aggregate.argument is None else sql(_qualified(aggregate.argument, variable))
     offset = f", {aggregate.offset}" if aggregate.offset else ""
+    if aggregate.function is AggregateFunction.COUNT_DISTINCT:
+        return f"COUNT(DISTINCT {argument})"
     return f"{aggregate.function.value}({argument}{offset})"
 
 
@@ -166,14 +196,7 @@ def _qualified(expression: Expression, variable: str) -> Expression:
             return SparkExpression("", (f"{variable}.{quoted(name)}",))
         case Name(parts=parts):
             return SparkExpression("", (f"{variable}." + ".".join(quoted(part) for part in parts),))
-        case Operation(operator=operator, operands=operands):
-            return Operation(operator, tuple(_qualified(operand, variable) for operand in operands))
-        case Cast(operand=operand, implicit=implicit):
-            return Cast(_qualified(operand, variable), implicit, type=expression.type)
-        case SparkExpression(function=function, parts=parts):
-            qualified = tuple(part if isinstance(part, str) else _qualified(part, variable) for part in parts)
-            return SparkExpression(function, qualified)
-    return expression
+    return with_children(expression, lambda child: _qualified(child, variable))
 
 
 def _literal(value: object, data_type: DataType) -> str:

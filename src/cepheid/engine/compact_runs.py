@@ -16,13 +16,17 @@ from cepheid.engine.kernel import cohort_layout as c
 from cepheid.engine.kernel import cohorts
 from cepheid.engine.kernel import layout as l
 from cepheid.engine.kernel.compiling import announce_compilation
-from cepheid.engine.problems import problem
+from cepheid.engine.limits import state_limit
+from cepheid.engine.problems import problem, too_large
+from cepheid.engine.runs.pool import bytes_of
 from cepheid.engine.tables.tabulate import Tables
 from cepheid.errors import LimitError
 from cepheid.rows.arrange import Integers
 from cepheid.rows.assemble import Assignments
 
 SMALLEST_NODES = 1 << 12
+ENTRY = 24
+"""Bytes for an event of a match: its match, its variable, its row."""
 LARGEST_OUTPUT = 1 << 20
 """Events of matches that are listed before they are fetched, at most."""
 
@@ -40,6 +44,7 @@ class CohortPool(NamedTuple):
     candidates: Any
     nodes: Any
     marks: Any
+    best: Any
     lists: Any
     slots: Any
     read: Any
@@ -56,9 +61,11 @@ class CohortPool(NamedTuple):
     stack: Any
 
 
-WITH_RUNS = ("runs", "extra", "registers", "changed", "created", "candidates")
-WITH_NODES = ("nodes", "marks")
+EMPTIED = ("twins", "buckets")
+WITH_RUNS = ("runs", "extra", "registers", "changed", "created", "candidates", *EMPTIED)
+WITH_NODES = ("nodes", "marks", "best")
 WITH_FOUND = ("found", "order", "ranked", "levels")
+WITH_OUTPUT = ("taken", "matches")
 
 
 def match_whole(
@@ -68,6 +75,7 @@ def match_whole(
     announce_compilation()
     pool = new_cohort_pool(tables, room)
     listed = _Listed()
+    limit = state_limit(tables.max_state_bytes)
     progress = np.array([0, bounds[0]], np.int64)
     stopped_at = (-1, -1)
     while True:
@@ -78,12 +86,18 @@ def match_whole(
         here = int(progress[0]), int(progress[1])
         if status == l.GROW:
             _collect(tables, columns, pool, here, where)
-            pool = _with_room(tables, columns, pool, here == stopped_at)
+            names = _scarce(pool, here == stopped_at)
             stopped_at = here
         elif status == c.FULL:
-            pool = _with_room_for_listing(pool)
+            names = _asked_for(pool)
         else:
             raise problem(status, tables, pool, 0, where(*here))
+        more = sum(getattr(pool, name).nbytes for name in names)
+        if bytes_of(pool) + more + listed.bytes > limit:
+            raise too_large(tables, pool, 0, where(*here), listed.bytes, more, limit)
+        pool = _doubled(pool, names)
+        if "runs" in names:
+            cohorts.rebuild(tables.arrays, columns, pool)
 
 
 def new_cohort_pool(tables: Tables, room: int) -> CohortPool:
@@ -104,6 +118,7 @@ def new_cohort_pool(tables: Tables, room: int) -> CohortPool:
         candidates=np.zeros(room, np.int32),
         nodes=np.zeros((nodes, c.H_SIZE), np.int32),
         marks=np.full(nodes, l.NONE, np.int32),
+        best=np.zeros((nodes if params[l.P_SKIP] == l.PAST_LAST else 1, c.B_SIZE), np.int32),
         lists=np.zeros((1, l.L_SIZE * len(positions)), np.int64),
         slots=np.full((1, l.K_BEFORE), l.NONE, np.int64),
         read=tables.registers_read,
@@ -143,42 +158,37 @@ def _collect(
     pool.counters[c.Q_CHECK_AT] = max(limit, used + limit // 8)
 
 
-def _with_room(tables: Tables, columns: Columns, pool: CohortPool, was_in_vain: bool) -> CohortPool:
-    """The pool, larger where it is more than half full. `was_in_vain`: collecting did not help."""
+def _scarce(pool: CohortPool, was_in_vain: bool) -> tuple[str, ...]:
+    """The arrays that must be larger: those more than half full. `was_in_vain`: collecting alone did not help."""
+    names: tuple[str, ...] = ()
     if was_in_vain or pool.counters[l.Q_USED_NODES] > len(pool.nodes) // 2:
-        pool = _doubled(pool, WITH_NODES)
+        names += WITH_NODES
     if was_in_vain or pool.counters[l.Q_USED_RUNS] > len(pool.runs) // 2:
-        pool = _doubled(pool, WITH_RUNS)
-        pool = pool._replace(
-            twins=np.full(len(pool.runs), l.NONE, np.int32),
-            buckets=np.full(len(pool.runs) if len(pool.buckets) > 1 else 1, l.NONE, np.int32),
-        )
-        cohorts.rebuild(tables.arrays, columns, pool)
-    return pool
+        names += WITH_RUNS
+    return names
 
 
-def _with_room_for_listing(pool: CohortPool) -> CohortPool:
-    """Make larger what the listing asks for; its output has just been fetched."""
+def _asked_for(pool: CohortPool) -> tuple[str, ...]:
+    """The arrays that listing needs larger; its output has just been fetched. It is called again until all suffice."""
     counters = pool.counters
-    is_drawing = counters[c.Q_STAGE] == c.TO_BE_DRAWN
-    if is_drawing and max(counters[c.Q_FOUND], counters[l.Q_CANDIDATES]) >= len(pool.found):
-        while max(counters[c.Q_FOUND], counters[l.Q_CANDIDATES]) >= len(pool.found):
-            pool = _doubled(pool, WITH_FOUND)
-    while counters[c.Q_WANTED] > len(pool.targets):
-        pool = _doubled(pool, ("targets",))
-    counters[c.Q_WANTED] = 0
-    if not is_drawing and len(pool.taken) < LARGEST_OUTPUT:
-        pool = _doubled(pool, ("taken", "matches"))
-    while len(pool.taken) < len(pool.levels):  # a single match fits
-        pool = _doubled(pool, ("taken", "matches"))
-    return pool
+    if counters[c.Q_STAGE] == c.TO_BE_DRAWN:
+        if max(counters[c.Q_FOUND], counters[l.Q_CANDIDATES]) >= len(pool.found):
+            return WITH_FOUND
+        return ("targets",)
+    if counters[c.Q_WANTED] > len(pool.targets):
+        return ("targets",)
+    is_small = len(pool.taken) < max(LARGEST_OUTPUT, len(pool.levels), counters[c.Q_WANTED])
+    return WITH_OUTPUT if is_small else ()
 
 
 def _doubled(pool: CohortPool, names: tuple[str, ...]) -> CohortPool:
+    """The same memory, some of it twice as large; where that is the cohorts', their buckets are empty."""
     larger = {}
     for name in names:
         array = getattr(pool, name)
-        if len(array) > 1:
+        if name in EMPTIED:
+            larger[name] = np.full(2 * len(array) if len(array) > 1 else 1, l.NONE, np.int32)
+        elif len(array) > 1:
             new = np.full_like(array, l.NONE) if name == "marks" else np.zeros_like(array)
             larger[name] = np.concatenate((array, new))
     return pool._replace(**larger)
@@ -190,12 +200,15 @@ class _Listed:
     def __init__(self) -> None:
         self.taken: list[Any] = []
         self.matches: list[Any] = []
+        self.bytes = 0
+        """What they will take when they are handed over."""
 
     def fetch(self, pool: CohortPool) -> None:
         matches, entries = int(pool.counters[l.Q_MATCHES]), int(pool.counters[c.Q_ENTRIES])
         if matches:
             self.taken.append(pool.taken[:entries].copy())
             self.matches.append(pool.matches[:matches].copy())
+            self.bytes += ENTRY * entries
         pool.counters[[l.Q_MATCHES, c.Q_ENTRIES]] = 0
 
     def assignments(self) -> Assignments:

@@ -38,7 +38,7 @@ Q_TOP = Q_SIZE + 5
 """Where the part of `targets` ends that is in use."""
 Q_EMITTED = Q_SIZE + 6
 Q_WANTED = Q_SIZE + 7
-"""How many entries of `targets` are needed, where they are too few."""
+"""How many entries of `targets`, or of a single match, are needed, where they are too few."""
 Q_CHECK_AT = Q_SIZE + 8
 """How many histories there may be before those that are over are collected."""
 Q_COHORT_SIZE = Q_SIZE + 9
@@ -67,8 +67,15 @@ V_SIZE = 5
 Y_CURSOR = 0
 Y_END = 1
 Y_TOP = 2
-Y_RANK = 3
-Y_SIZE = 4
+Y_EVENT = 3
+Y_VARIABLE = 4
+Y_SIZE = 5
+
+# for each node, the first history of its set: its node, the length and the start of its own
+B_FIRST = 0
+B_LENGTH = 1
+B_START = 2
+B_SIZE = 3
 
 FULL = 8
 """Why the kernel stopped: what was listed is to be fetched, or the listing needs more room."""

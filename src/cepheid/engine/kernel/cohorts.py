@@ -23,6 +23,7 @@ from cepheid.engine.kernel.buffer import free_run
 from cepheid.engine.kernel.cohort_layout import *
 from cepheid.engine.kernel.compiling import allocating, borrowed, compiled, inlined
 from cepheid.engine.kernel.events import begin_runs, concerns, most_created, step
+from cepheid.engine.kernel.first_match import first_match
 from cepheid.engine.kernel.histories import both_sets, collect_histories, new_history, with_history
 from cepheid.engine.kernel.layout import *
 from cepheid.engine.kernel.listing import draw, list_matches
@@ -374,6 +375,21 @@ def fits(w, most, nodes):
 
 
 @inlined
+def put_out_candidates(a, e, w, slot, event):
+    """The matches that an event completes, through the skip filter. Returns DONE, FULL, or what is wrong."""
+    if a.params[P_SKIP] == PAST_LAST:
+        w.counters[Q_STAGE] = TO_BE_LISTED
+        return first_match(a, e, w, slot, event)
+    if w.counters[Q_STAGE] != TO_BE_LISTED:
+        w.counters[Q_STAGE] = TO_BE_DRAWN
+        w.counters[Q_EMITTED] = 0
+        if draw(a, e, w, slot, event) == FULL:
+            return FULL
+        w.counters[Q_STAGE] = TO_BE_LISTED
+    return list_matches(a, e, w, slot, event)
+
+
+@inlined
 def handle_cohorts(a, e, w, slot, event):
     """One event of one partition. Returns DONE, GROW (nothing has happened yet), FULL (call again), or what is
     wrong."""
@@ -389,13 +405,7 @@ def handle_cohorts(a, e, w, slot, event):
         if w.counters[Q_CREATED] > 0:
             make_histories(a, w, event)
     if w.counters[Q_CANDIDATES] > 0:
-        if w.counters[Q_STAGE] != TO_BE_LISTED:
-            w.counters[Q_STAGE] = TO_BE_DRAWN
-            w.counters[Q_EMITTED] = 0
-            if draw(a, e, w, slot, event) == FULL:
-                return FULL
-            w.counters[Q_STAGE] = TO_BE_LISTED
-        status = list_matches(a, e, w, slot, event)
+        status = put_out_candidates(a, e, w, slot, event)
         if status != DONE:
             return status
         w.counters[Q_STAGE] = TO_BE_SHOWN

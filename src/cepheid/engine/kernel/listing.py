@@ -12,7 +12,8 @@ rule 8's order (by start, then by priority) is the order of their (event, variab
    a node that sets do not share), so each match comes out once. The cost is that of the events listed.
 3. The walk keeps its state in the pool. When the output is full, or a level needs more room, it stops with FULL; what
    was listed is fetched, and it goes on.
-4. The skip filter is part of the walk: a match that forbids its own start ends what begins there.
+4. The skip filter is part of the walk: a match that forbids its own start ends what begins there. (`past_last_event`
+   wants one match only: `first_match`.)
 """
 
 from __future__ import annotations
@@ -214,13 +215,12 @@ def list_matches(a, e, w, slot, event):
                 w.counters[Q_WANTED] = 0
                 return FULL
             w.levels[depth, Y_CURSOR] = following
-            w.levels[depth, Y_RANK] = number
+            w.levels[depth, Y_EVENT] = event
+            w.levels[depth, Y_VARIABLE] = w.ranked[number, V_VARIABLE]
             status = put_out(a, e, w, slot, event, depth)
             if status != DONE:
                 return status
-            if a.params[P_SKIP] == PAST_LAST:
-                break
-            if e.ordinal[w.ranked[w.levels[0, Y_RANK], V_EVENT]] < w.slots[slot, K_FIRST_ALLOWED] and depth > 0:
+            if depth > 0 and e.ordinal[w.levels[0, Y_EVENT]] < w.slots[slot, K_FIRST_ALLOWED]:
                 depth = 0
                 w.counters[Q_TOP] = w.levels[0, Y_TOP]
             continue
@@ -242,7 +242,8 @@ def list_matches(a, e, w, slot, event):
             stop = begin + sort_ranks(w.targets, begin, total)
             w.counters[Q_TOP] = stop
         w.levels[depth, Y_CURSOR] = following
-        w.levels[depth, Y_RANK] = number
+        w.levels[depth, Y_EVENT] = w.ranked[number, V_EVENT]
+        w.levels[depth, Y_VARIABLE] = w.ranked[number, V_VARIABLE]
         depth += 1
         w.levels[depth, Y_CURSOR] = begin
         w.levels[depth, Y_END] = stop
@@ -261,29 +262,28 @@ def put_out(a, e, w, slot, event, depth):
         return TOO_MANY_MATCHES
     entries = w.counters[Q_ENTRIES]
     for level in range(depth + 1):
-        number = w.levels[level, Y_RANK]
-        w.taken[entries + level, 0] = w.ranked[number, V_VARIABLE]
-        w.taken[entries + level, 1] = w.ranked[number, V_EVENT]
+        w.taken[entries + level, 0] = w.levels[level, Y_VARIABLE]
+        w.taken[entries + level, 1] = w.levels[level, Y_EVENT]
     w.counters[Q_ENTRIES] = entries + depth + 1
     out = w.counters[Q_MATCHES]
     w.matches[out, 0] = depth + 1
     w.matches[out, 1] = e.time[event]
     w.counters[Q_MATCHES] = out + 1
-    kind = a.params[P_SKIP]
-    if kind == NO_SKIP:
-        return DONE
-    allowed = e.ordinal[event] + 1
-    if kind != PAST_LAST:
-        found = np.int64(NONE)
-        for level in range(depth + 1):
-            if w.taken[entries + level, 0] == a.params[P_SKIP_VARIABLE]:
-                found = np.int64(w.taken[entries + level, 1])
-                if kind == TO_FIRST:
-                    break
-        if found == NONE:
-            return SKIP_TARGET_MISSING if a.params[P_OR_FAIL] else DONE
-        if found == w.taken[entries, 1] and a.params[P_OR_FAIL]:
-            return SKIP_TO_START
-        allowed = e.ordinal[found]
-    w.slots[slot, K_FIRST_ALLOWED] = max(w.slots[slot, K_FIRST_ALLOWED], allowed)
+    return DONE if a.params[P_SKIP] == NO_SKIP else skip_to(a, e, w, slot, entries, depth + 1)
+
+
+@inlined
+def skip_to(a, e, w, slot, entries, length):
+    """Forbid the starts before the first or last event of the variable to skip to. Returns DONE or what is wrong."""
+    found = np.int64(NONE)
+    for place in range(entries, entries + length):
+        if w.taken[place, 0] == a.params[P_SKIP_VARIABLE]:
+            found = np.int64(w.taken[place, 1])
+            if a.params[P_SKIP] == TO_FIRST:
+                break
+    if found == NONE:
+        return SKIP_TARGET_MISSING if a.params[P_OR_FAIL] else DONE
+    if found == w.taken[entries, 1] and a.params[P_OR_FAIL]:
+        return SKIP_TO_START
+    w.slots[slot, K_FIRST_ALLOWED] = max(w.slots[slot, K_FIRST_ALLOWED], e.ordinal[found])
     return DONE

@@ -13,6 +13,8 @@ and, where a bound since the previous event lies at the position, time of the la
 3. There is no not at the start.
 4. The skip strategy is not `to_next`.
 5. With `past_last_event` there is a window.
+6. Nothing is asked of a run on its arrival (`having`), no bound runs since a variable's last event (`since`), and no
+   match is left out by the time since the one before (`once_per`).
 
 **Proof** that cohorts emit what runs emit, at the same events and in the same order.
 
@@ -40,7 +42,8 @@ e. *Order.* The matches that an event emits all end with it (2), so none is the 
 f. *What is excluded.* A timeout reports every partial match at its own moment (1). A match that waits at its end is
    emitted at a moment that depends on its start, together with matches of other ends (2): (e) fails. A not at the start
    allows the starts up to some row only: the root does not tell (3). Without a window `past_last_event` needs one run
-   for each key, the first by priority, and constant memory (`lists`, dominance): a set would grow for ever (5).
+   for each key, the first by priority, and constant memory (`dominance`): a set would grow for ever (5). What (6)
+   excludes depends on more than the key, or comes after the skip filter.
 
 What it costs: an event costs the cohorts that it concerns, whatever the number of their histories; memory is a node
 for each event that a cohort takes (a few more where starts come out of order); listing costs the events listed.
@@ -68,12 +71,12 @@ class Decision:
     reason: str
 
 
-def decide(automaton: Automaton, timeouts: bool, allowed: bool = True) -> Decision:
+def decide(automaton: Automaton, timeouts: bool, wanted: bool = True) -> Decision:
     """Cohorts wherever they are sound and can hold more than one run."""
     for holds, reason in _obstacles(automaton, timeouts):
         if holds:
             return Decision(False, reason)
-    if not allowed:
+    if not wanted:
         return Decision(False, "it was asked for each partial match by itself")
     if not _waits(automaton):
         return Decision(False, "every link is strict, so that there is nothing to share")
@@ -91,6 +94,14 @@ def _obstacles(automaton: Automaton, timeouts: bool) -> Iterator[tuple[bool, str
         skip is SkipKind.PAST_LAST_EVENT and automaton.window is None,
         "past last event without a window needs only the first run of each state (rule 8)",
     )
+    yield bool(automaton.having), "having is asked of each partial match (rule 15)"
+    takes = [
+        take
+        for position in automaton.positions
+        for take in (*(w.take for w in position.continuations), *position.rivals)
+    ]
+    yield any(take.since for take in takes), "a window since an element depends on when that took (rule 17)"
+    yield automaton.once_per is not None, "once_per leaves out matches by their times (rule 19)"
 
 
 def _waits(automaton: Automaton) -> bool:

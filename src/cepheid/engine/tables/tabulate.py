@@ -13,11 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from cepheid.automaton.extent import beyond_twelve_rules
+from cepheid.automaton.fingerprint import fingerprint
 from cepheid.automaton.model import Automaton, Position, Take
 from cepheid.conditions import Predicate, Registers
 from cepheid.conditions.expression import Expression, SparkExpression
 from cepheid.engine.kernel import layout as l
-from cepheid.engine.tables import compact
+from cepheid.engine.tables import compact, dominance
 from cepheid.engine.tables.pages import pages
 from cepheid.engine.tables.programs import Compiler, NotCompiled
 from cepheid.syntax.tree import Contiguity, EventCount, NotLink, SkipKind, Span
@@ -73,6 +75,14 @@ class Tables:
     """Whether whole partitions are matched by cohorts."""
     registers_read: npt.NDArray[np.uint64]
     """For each position, bits of the registers that a run there may still have read."""
+    taken_before: str | None = None
+    """The fingerprint, if it was taken before conditions were reduced to their text, which holds names of variables."""
+    max_state_bytes: int | None = None
+
+    @property
+    def fingerprint(self) -> str:
+        """What saved state names the pattern by."""
+        return self.taken_before or fingerprint(self.automaton)
 
     def for_workers(self) -> Tables:
         """The same tables without what cannot travel to another process: conditions stay as their text."""
@@ -80,7 +90,8 @@ class Tables:
             Predicate(SparkExpression("condition", (str(predicate),)), predicate.place)
             for predicate in self.automaton.predicates
         )
-        return replace(self, automaton=replace(self.automaton, predicates=predicates, registers=Registers.laid_out(())))
+        automaton = replace(self.automaton, predicates=predicates, registers=Registers.laid_out(()))
+        return replace(self, automaton=automaton, taken_before=self.fingerprint)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +101,8 @@ class Options:
     timeouts: bool = False
     max_runs: int = 10_000_000
     max_matches_per_event: int = 1_000_000
+    max_state_bytes: int | None = None
+    """What partial matches, and matches not yet handed over, may take; None: a share of the memory (`limits`)."""
     dominance: bool = True
     compact: bool = True
     """Whether partial matches with the same future may be kept as one (see `compact`)."""
@@ -98,18 +111,6 @@ class Options:
 def tabulate(automaton: Automaton, options: Options) -> Tables:
     """The tables of a pattern."""
     return _Tabulation(automaton, options).tables()
-
-
-def dominance(automaton: Automaton, options: Options) -> int:
-    """Which runs may stand for others (`lists` says why this is right)."""
-    skip = automaton.skip.kind
-    if not options.dominance or options.timeouts:
-        return l.DOMINANCE_OFF
-    if skip not in (SkipKind.PAST_LAST_EVENT, SkipKind.TO_NEXT):
-        return l.DOMINANCE_OFF
-    if skip is SkipKind.PAST_LAST_EVENT and automaton.window is None and not automaton.not_before:
-        return l.DOMINANCE_OVERALL
-    return l.DOMINANCE_PER_START
 
 
 class _Tabulation:
@@ -130,6 +131,8 @@ class _Tabulation:
         automaton = self.automaton
         if len(automaton.variables) > MAXIMUM_VARIABLES:
             raise NotCompiled(f"more than {MAXIMUM_VARIABLES} variables")
+        if (beyond := beyond_twelve_rules(automaton)) is not None:
+            raise NotCompiled(beyond)
         if any(predicate.calls_python for predicate in automaton.predicates):
             raise NotCompiled("a Python callable")
         programs = np.zeros((len(automaton.predicates), 2), np.int64)
@@ -187,6 +190,7 @@ class _Tabulation:
                 arrays.updates_of,
                 len(automaton.positions),
             ),
+            max_state_bytes=self.options.max_state_bytes,
         )
 
     def params(self) -> npt.NDArray[np.int64]:
@@ -203,7 +207,8 @@ class _Tabulation:
         params[l.P_AMBIGUOUS] = self.is_ambiguous()
         params[l.P_TIMEOUTS] = options.timeouts
         params[l.P_TIMED] = options.timeouts or bool(self.endings)
-        params[l.P_DOMINANCE] = dominance(automaton, options)
+        params[l.P_DOMINANCE] = dominance.decide(automaton, options.timeouts, options.dominance).dominance.value
+        params[l.P_LINGERS] = options.timeouts and isinstance(window, EventCount)
         params[l.P_NOT_BEFORE] = len(automaton.not_before)
         params[l.P_NOT_BEFORE_READS] = any(automaton.predicates[i].reads_variables for i in automaton.not_before)
         params[l.P_MAX_RUNS] = options.max_runs
@@ -229,7 +234,7 @@ class _Tabulation:
         row[l.S_CONTINUATIONS] = len(self.ways)
         for continuation in position.continuations:
             way, sets = self.take(continuation.take, number)
-            way[l.C_RIVALS] = sum(1 << index for index in continuation.greedy)
+            way[l.C_RIVALS] = sum(1 << index for index in set(continuation.greedy))  # equal loops are one rival
             sets[l.B_NOT_NEXT] = self.bits(number, continuation.not_next)
             sets[l.B_NOT_FOLLOWED] = self.bits(number, continuation.not_followed_by)
             self.ways.append(way)

@@ -1,0 +1,190 @@
+"""What a stream's checkpoint holds: the partial matches that wait, and the events that wait for the watermark.
+
+In: the path of a checkpoint, and what `match` returned for the stream where the checkpoint does not say it itself. Out:
+DataFrames. For users' programs and the command line; the query need not run. Everything is brought to the driver: this
+is for looking, not for large state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import ArrayType, StringType, StructField, StructType
+
+from cepheid.engine.runs.live import described, live
+from cepheid.spark.frames import arrow_schema
+from cepheid.spark.stream.checkpoint.layout import Checkpoint
+from cepheid.spark.stream.checkpoint.saved_plan import kept_plan
+from cepheid.spark.stream.found import FoundInStream
+from cepheid.spark.stream.state.bucket import BucketRuns
+from cepheid.spark.stream.state.store import BucketStore, head_of
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """What all buckets of a stream held when they were last touched."""
+
+    runs: int
+    pending: int
+    state_bytes: int
+
+
+class StateReader:
+    """The state of a stream as it was committed last.
+
+    `StateReader.open(spark, checkpoint)` takes the pattern from the checkpoint; `StateReader(found, checkpoint)` takes
+    what `match` returned for the stream, and is needed where a condition is a Spark Column.
+    """
+
+    def __init__(self, found: FoundInStream, checkpoint: str) -> None:
+        self._plan = found.plan
+        self._session = self._plan.session
+        self._checkpoint = checkpoint
+        saved = Checkpoint(self._session, checkpoint).identity()
+        self._plan.with_buckets(saved.buckets)
+        self._timeouts = saved.timeouts
+
+    @classmethod
+    def open(cls, session: SparkSession, checkpoint: str) -> StateReader:
+        """The state of a checkpoint that knows its pattern."""
+        return cls(FoundInStream(kept_plan(Checkpoint(session, checkpoint))), checkpoint)
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """The columns that the stream is partitioned by."""
+        return self._plan.partition_by
+
+    def pending(self) -> DataFrame:
+        """The events that the watermark has not passed yet."""
+        names = list(self._plan.output.travelling)
+        tables = [bucket.pending.select(names) for bucket in self._buckets() if bucket.pending is not None]
+        schema = StructType([self._plain(name) for name in names])
+        return self._frame(tables, schema)
+
+    def runs(self) -> DataFrame:
+        """The partial matches that wait: their key, when they began, their last event, what they have taken so far, and
+        for what they wait."""
+        plan = self._plan
+        time = plan.rows.schema[plan.order_by[0]].dataType
+        taken = StructType([StructField("variable", StringType()), StructField("time", time)])
+        fields = [self._plain(name) for name in plan.partition_by]
+        fields += [StructField("start_time", time), StructField("last_time", time)]
+        fields += [StructField("taken", ArrayType(taken)), StructField("waits_for", ArrayType(StringType()))]
+        schema = StructType(fields)
+        rows = [row for bucket in self._buckets() for row in self._runs_of(bucket)]
+        return self._frame([pa.Table.from_pylist(rows, schema=arrow_schema(schema))], schema)
+
+    def totals(self) -> Totals:
+        """How many partial matches and events wait; the state itself is not read for that."""
+        return totals(self._session, self._checkpoint)
+
+    def _frame(self, tables: list[pa.Table], schema: StructType) -> DataFrame:
+        if not any(table.num_rows for table in tables):
+            return self._session.createDataFrame([], schema)
+        return self._session.createDataFrame(pa.concat_tables(tables).cast(arrow_schema(schema)), schema)
+
+    def _plain(self, name: str) -> StructField:
+        return StructField(name, self._plan.rows.schema[name].dataType)
+
+    def _runs_of(self, bucket: BucketRuns) -> Iterator[dict[str, Any]]:
+        key, time, names = self._plan.partition_by, self._plan.order_by[0], self._plan.automaton.variables
+        rows = [] if bucket.rows is None else bucket.rows.select([*key, time]).to_pylist()
+        for run in live(bucket.matcher, bucket.watermark)[0].tolist():
+            found = described(bucket.matcher, run)
+            taken = [
+                {"variable": names[variable], "time": rows[event][time]}
+                for variable, event in zip(found.variables, found.events, strict=True)
+            ]
+            yield {
+                **{name: rows[found.events[0]][name] for name in key},
+                "start_time": taken[0]["time"],
+                "last_time": taken[-1]["time"],
+                "taken": taken,
+                "waits_for": [names[variable] for variable in found.waits_for] or ["the end of the nots at the end"],
+            }
+
+    def _buckets(self) -> Iterator[BucketRuns]:
+        """All buckets, restored."""
+        saved = _Saved()
+        for row in self._read("head"):
+            saved.of(row["key"][0]).head = (bytes(row["value"][0]),)
+        for name in ("base", "journal"):
+            for row in self._read(name):
+                saved.of(row["key"][0]).maps[name][(row["user_map_key"][0],)] = (bytes(row["user_map_value"][0]),)
+        work = self._plan.work(self._timeouts)
+        for number, state in saved.buckets.items():
+            yield BucketStore(state, work).load(number)[1]
+
+    def _read(self, name: str) -> list[Any]:
+        return _variable(self._session, self._checkpoint, name)
+
+
+def totals(session: SparkSession, checkpoint: str) -> Totals:
+    """What all buckets held when they were last touched, from the small heads of their state."""
+    heads = [head_of(bytes(row["value"][0]), row["key"][0]) for row in _variable(session, checkpoint, "head")]
+    return Totals(
+        sum(head.runs for head in heads),
+        sum(head.pending for head in heads),
+        sum(head.base_bytes + head.journal_bytes for head in heads),
+    )
+
+
+def _variable(session: SparkSession, checkpoint: str, name: str) -> list[Any]:
+    """A state variable of all buckets, as it was committed last."""
+    return session.read.format("statestore").option("stateVarName", name).load(checkpoint).collect()
+
+
+class _Saved:
+    """The state variables of all buckets."""
+
+    def __init__(self) -> None:
+        self.buckets: dict[int, SavedBucket] = {}
+
+    def of(self, number: int) -> SavedBucket:
+        return self.buckets.setdefault(number, SavedBucket())
+
+
+class SavedBucket:
+    """The state variables of one bucket, in the form in which the operator asks for them; read only."""
+
+    def __init__(self) -> None:
+        self.head: tuple[bytes] | None = None
+        self.maps: dict[str, dict[tuple[int], tuple[bytes]]] = {"base": {}, "journal": {}}
+
+    def getValueState(self, name: str, schema: str) -> _SavedValue:
+        return _SavedValue(self.head)
+
+    def getMapState(self, name: str, key_schema: str, schema: str) -> _SavedMap:
+        return _SavedMap(self.maps[name])
+
+
+class _SavedValue:
+    def __init__(self, value: tuple[bytes] | None) -> None:
+        self.value = value
+
+    def get(self) -> tuple[bytes] | None:
+        return self.value
+
+    def update(self, value: tuple[bytes]) -> None:
+        raise AssertionError("a checkpoint is only read here")
+
+
+class _SavedMap:
+    def __init__(self, values: dict[tuple[int], tuple[bytes]]) -> None:
+        self.values = values
+
+    def getValue(self, key: tuple[int]) -> tuple[bytes] | None:
+        return self.values.get(key)
+
+    def updateValue(self, key: tuple[int], value: tuple[bytes]) -> None:
+        raise AssertionError("a checkpoint is only read here")
+
+    def removeKey(self, key: tuple[int]) -> None:
+        raise AssertionError("a checkpoint is only read here")
+
+
+__all__ = ["StateReader", "Totals", "totals"]

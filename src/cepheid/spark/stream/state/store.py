@@ -1,0 +1,246 @@
+"""How a bucket is kept in Spark's state store, at a cost that follows what a micro-batch brings.
+
+In: the handle of a stateful processor. Out: the live bucket, as it was when the last micro-batch was committed. Called
+by `operator`, and by `reader` with a checkpoint that is only read.
+
+What is kept of a bucket:
+
+* a *base*: all of the bucket at some moment, in pieces;
+* a *journal*: the events that came since, one entry for each step. Handling them anew gives the bucket as it is, since
+  what the engine does depends on events and time only, not on how they are split into steps;
+* a *head*: how far the watermark is, which entries count, the next timer, and what the state belongs to.
+
+A step writes the events that it brings and the head, nothing else. When the journal has grown as large as the base, a
+new base is written and the journal begins anew; so each byte of state is written about once for each byte of input.
+
+The live bucket itself stays in the worker's memory for the next step. Each step gets a name of its own, which is kept
+in head and journal: a bucket in memory is used only if the same start of the query left it there, and if its last step
+is the one that Spark has committed or the entries of the steps since are all there. Otherwise it is read anew. So
+memory never decides what a result is.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import uuid
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from cepheid.errors import StateError
+from cepheid.spark.stream.checkpoint.identity import Identity
+from cepheid.spark.stream.state.bucket import BucketRuns, StreamWork
+from cepheid.spark.stream.state.format import read, table_bytes, table_from, written
+
+PIECE = 1 << 20
+"""Bytes of a base in one value of the state store."""
+SMALL_JOURNAL = 1 << 20
+"""A journal up to this size is never worth a new base."""
+REMEMBERED = 1 << 30
+"""Bytes of base and journal whose buckets one worker keeps in its memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What the state store says of a bucket, beside its base and its journal."""
+
+    birth: str
+    """Given when the bucket was first written: tells it from the same bucket of another query."""
+    step: int
+    name: str
+    """The name of the last step."""
+    watermark: int
+    base_step: int
+    base_pieces: int
+    base_bytes: int
+    journal_bytes: int
+    timer: int | None
+    """When the bucket is to be looked at next, in milliseconds."""
+    ended: bool
+    runs: int = 0
+    """Live runs and pending events behind this step: counts say by how much they have changed since."""
+    pending: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """What a step has written."""
+
+    head: Head
+    state_bytes: int
+    """Base and journal."""
+    written_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Remembered:
+    start: str
+    step: int
+    name: str
+    bucket: BucketRuns
+    size: int
+
+
+_MEMORY: OrderedDict[str, _Remembered] = OrderedDict()
+"""Live buckets of this worker by their birth, the least recently used first."""
+
+
+class Value(Protocol):
+    """A state variable with one value."""
+
+    def get(self) -> Any: ...
+    def update(self, newValue: Any, /) -> None: ...
+
+
+class Values(Protocol):
+    """A state variable with a value for each key."""
+
+    def getValue(self, key: Any, /) -> Any: ...
+    def updateValue(self, key: Any, value: Any, /) -> None: ...
+    def removeKey(self, key: Any, /) -> None: ...
+
+
+class Handle(Protocol):
+    """Where state variables come from: Spark's handle, or a checkpoint that is only read."""
+
+    def getValueState(self, stateName: str, schema: str, /) -> Value: ...
+    def getMapState(self, stateName: str, userKeySchema: str, valueSchema: str, /) -> Values: ...
+
+
+class BucketStore:
+    """The state variables of the operator; they always speak of the bucket that Spark is at."""
+
+    def __init__(self, handle: Handle, work: StreamWork) -> None:
+        self.work = work
+        self.head = handle.getValueState("head", "value binary")
+        self.base = handle.getMapState("base", "piece int", "value binary")
+        self.journal = handle.getMapState("journal", "step long", "value binary")
+
+    def load(self, bucket_id: int) -> tuple[Head, BucketRuns]:
+        """The bucket as it was committed last, or an empty one."""
+        saved = self.head.get()
+        if saved is None:
+            birth = uuid.uuid4().hex
+            return Head(birth, 0, "", -1, 0, 0, 0, 0, None, False), BucketRuns(self.work)
+        head = head_of(bytes(saved[0]), bucket_id, self.work.identity)
+        return head, self._remembered(head, bucket_id) or self.restored(head, bucket_id)
+
+    def save(
+        self,
+        head: Head,
+        bucket: BucketRuns,
+        events: pa.Table | None,
+        timer: int | None,
+        ended: bool,
+        anew: bool = False,
+    ) -> Saved:
+        """Write one step; `events` are those that it brought. `anew`: handling the journal once more would not give the
+        bucket as it is, so that a base must be written."""
+        step, name = head.step + 1, uuid.uuid4().hex
+        entry = written({"name": name}, [] if events is None else [table_bytes(events)])
+        base_step, pieces, base_bytes = head.base_step, head.base_pieces, head.base_bytes
+        journal_bytes = head.journal_bytes + len(entry)
+        size = len(entry)
+        if journal_bytes > max(SMALL_JOURNAL, base_bytes) or ended or anew:
+            saved = bucket.to_bytes()
+            pieces, base_bytes = self._write_base(saved, pieces), len(saved)
+            for old in range(base_step + 1, step):
+                self.journal.removeKey((old,))
+            base_step, journal_bytes, size = step, 0, base_bytes
+            entry = written({"name": name}, [])
+        self.journal.updateValue((step,), (entry,))
+        if head.base_step and head.base_step < base_step:
+            self.journal.removeKey((head.base_step,))
+        new = Head(
+            head.birth,
+            step,
+            name,
+            bucket.watermark,
+            base_step,
+            pieces,
+            base_bytes,
+            journal_bytes,
+            timer,
+            ended,
+            bucket.live_runs,
+            bucket.pending_events,
+        )
+        saved_head = written(dataclasses.asdict(new), [self.work.identity.encode()])
+        self.head.update((saved_head,))
+        _remember(self.work.start, new, bucket)
+        return Saved(new, base_bytes + journal_bytes, size + len(saved_head))
+
+    def _remembered(self, head: Head, bucket_id: int) -> BucketRuns | None:
+        """The live bucket of this worker, with the steps that other workers have done since; None if it is of no
+        use."""
+        kept = _MEMORY.pop(head.birth, None)
+        if kept is None or kept.start != self.work.start or not head.base_step <= kept.step <= head.step:
+            return None
+        if kept.step == head.step:
+            return kept.bucket if kept.name == head.name else None
+        fields, _ = self._entry(kept.step, bucket_id)
+        if fields["name"] != kept.name:
+            return None
+        self._replay(kept.bucket, kept.step + 1, head, bucket_id)
+        return kept.bucket
+
+    def restored(self, head: Head, bucket_id: int) -> BucketRuns:
+        """The bucket as it was committed last, read from the store."""
+        bucket = BucketRuns(self.work)
+        if head.base_step:
+            pieces = [self.base.getValue((piece,)) for piece in range(head.base_pieces)]
+            if any(piece is None for piece in pieces):
+                raise _missing(f"a piece of the base of bucket {bucket_id}")
+            saved = b"".join(bytes(piece[0]) for piece in pieces if piece is not None)
+            bucket = BucketRuns.from_bytes(self.work, saved, f"the base of bucket {bucket_id}")
+        self._replay(bucket, head.base_step + 1, head, bucket_id)
+        return bucket
+
+    def _replay(self, bucket: BucketRuns, first: int, head: Head, bucket_id: int) -> None:
+        """Handle the events of all steps from the first one on once more; what they decide has been given out."""
+        for step in range(first, head.step + 1):
+            _, parts = self._entry(step, bucket_id)
+            for part in parts:
+                bucket.receive(table_from(part))
+        bucket.catch_up(head.watermark)
+
+    def _entry(self, step: int, bucket_id: int) -> tuple[dict[str, Any], list[bytes]]:
+        saved = self.journal.getValue((step,))
+        if saved is None:
+            raise _missing(f"step {step} in the journal of bucket {bucket_id}")
+        return read(bytes(saved[0]), f"step {step} in the journal of bucket {bucket_id}")
+
+    def _write_base(self, saved: bytes, old_pieces: int) -> int:
+        pieces = range(0, len(saved), PIECE)
+        for number, begin in enumerate(pieces):
+            self.base.updateValue((number,), (saved[begin : begin + PIECE],))
+        for number in range(len(pieces), old_pieces):
+            self.base.removeKey((number,))
+        return len(pieces)
+
+
+def head_of(saved: bytes, bucket_id: int, identity: str | None = None) -> Head:
+    """The head of a bucket; refused if it belongs to something else than `identity` says."""
+    what = f"the state of bucket {bucket_id}"
+    fields, (own,) = read(saved, what)
+    if own.decode() != identity:
+        belongs = Identity.from_json(own.decode(), what)
+        if identity is not None:
+            belongs.refuse_difference(Identity.from_json(identity, "what is given"))
+    return Head(**{field.name: fields[field.name] for field in dataclasses.fields(Head)})
+
+
+def _missing(what: str) -> StateError:
+    return StateError(
+        f"the checkpoint is incomplete: {what} is missing.\n"
+        "  Restore the checkpoint from a complete copy, or begin anew with another checkpoint."
+    )
+
+
+def _remember(start: str, head: Head, bucket: BucketRuns) -> None:
+    """Keep a live bucket for the next step, within what memory allows."""
+    _MEMORY[head.birth] = _Remembered(start, head.step, head.name, bucket, head.base_bytes + head.journal_bytes)
+    while len(_MEMORY) > 1 and sum(kept.size for kept in _MEMORY.values()) > REMEMBERED:
+        _MEMORY.popitem(last=False)
