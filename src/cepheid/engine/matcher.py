@@ -20,13 +20,13 @@ import pyarrow as pa
 from cepheid.automaton.construction import build
 from cepheid.conditions import bind
 from cepheid.engine.columns import Columns, columns, columns_of, joined, nothing_held, selected, text_codes, texts_in
-from cepheid.engine.compact_runs import ENTRY, match_whole
 from cepheid.engine.kernel import buffer, drive
 from cepheid.engine.kernel import layout as l
 from cepheid.engine.kernel.compiling import announce_compilation
 from cepheid.engine.limits import state_limit
 from cepheid.engine.problems import problem, too_large
 from cepheid.engine.runs import not_before
+from cepheid.engine.runs.cohorts import ENTRY, match_whole
 from cepheid.engine.runs.pool import Pool, bytes_of, grown, growth_needed, new_pool, with_slots
 from cepheid.engine.tables.tabulate import Options, Tables, tabulate
 from cepheid.rows.arrange import Arranged, Integers
