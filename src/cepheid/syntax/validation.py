@@ -76,7 +76,7 @@ def _check_nots_at_the_end(tree: PatternTree) -> None:
             if element.link is NotLink.NOT_FOLLOWED_BY and unbounded:
                 raise MalformedPatternError(
                     describe(element),
-                    "not_followed_by at the end of a pattern needs a window, or it would have to wait for ever",
+                    "not_followed_by at the end of a pattern needs a window, or it would wait forever",
                     f'Add within("10 minutes") to the pattern, or within("10 minutes", since="previous") after '
                     f"not_followed_by({element.name!r}).",
                 )
