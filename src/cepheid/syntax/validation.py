@@ -62,8 +62,8 @@ def _check_nots_before_any_event(tree: PatternTree) -> None:
     for _, element in nots_before_any_event(tree.body):
         raise MalformedPatternError(
             describe(element),
-            "a match can reach it before any event is taken, because all that comes before it may be skipped",
-            "Let an element that is not optional come before it; for what must not come before the match use "
+            "a match can reach it before any event is taken, because everything before it is optional",
+            "Put an element that is not optional before it; for what must not come before the match use "
             f"Pattern.not_before({element.name!r}).",
         )
 
