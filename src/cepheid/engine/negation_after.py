@@ -17,16 +17,16 @@ import numpy as np
 import numpy.typing as npt
 
 from cepheid.automaton.model import Automaton, Position
+from cepheid.engine.assignments import Integers
 from cepheid.engine.columns import Columns
 from cepheid.engine.kernel import layout as l
 from cepheid.engine.kernel.machine import evaluate, update_registers
 from cepheid.engine.matcher import by_number
-from cepheid.engine.problems import problem
+from cepheid.engine.runs.problems import problem
 from cepheid.engine.runs.pool import new_pool
 from cepheid.engine.tables.pages import BITS
 from cepheid.engine.tables.tabulate import Tables
 from cepheid.errors import InputError
-from cepheid.rows.arrange import Integers
 from cepheid.syntax.tree import SkipKind
 
 Truths: TypeAlias = npt.NDArray[np.bool_]

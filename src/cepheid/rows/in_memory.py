@@ -19,6 +19,7 @@ import pyarrow as pa
 from cepheid.automaton.construction import build
 from cepheid.automaton.model import Automaton
 from cepheid.conditions import Schema, bind
+from cepheid.engine.assignments import Assignments
 from cepheid.engine.columns import columns
 from cepheid.engine.matcher import match_partitions
 from cepheid.engine.negation_after import NegationPlan, Sift, gaps_of, without_nots
@@ -29,7 +30,7 @@ from cepheid.options import EVERYTHING, Asked
 from cepheid.reference.online import OnlineEvaluator
 from cepheid.reference.outcome import Match, Timeout
 from cepheid.rows.arrange import Arranged, arrange
-from cepheid.rows.assemble import Assignments, Shape, assemble
+from cepheid.rows.assemble import Shape, assemble
 from cepheid.rows.columns import check_range, distinct_columns, shown_columns, without_nulls
 from cepheid.rows.given import to_table
 from cepheid.rows.measured import Measured

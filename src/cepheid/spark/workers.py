@@ -14,13 +14,14 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cepheid.engine.assignments import Assignments
 from cepheid.engine.columns import columns_of
 from cepheid.engine.matcher import match_partitions
 from cepheid.engine.negation_after import Gaps, Sift
 from cepheid.engine.tables.tabulate import Tables
 from cepheid.errors import InputError, LimitError
 from cepheid.rows.arrange import Arranged, arrange
-from cepheid.rows.assemble import Assignments, Shape, assemble
+from cepheid.rows.assemble import Shape, assemble
 from cepheid.rows.columns import check_range
 from cepheid.spark.cells import cells_of, narrowed, rows_of
 
