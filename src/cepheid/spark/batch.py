@@ -22,7 +22,6 @@ from cepheid.automaton.dropping import why_all_rows_travel
 from cepheid.conditions import Schema, bind
 from cepheid.conditions.printing import quoted
 from cepheid.engine.matcher import warm_up
-from cepheid.engine.negation_after import NegationPlan, gaps_of, without_nots
 from cepheid.engine.tables.programs import NotCompiled
 from cepheid.engine.tables.tabulate import Options, Tables, tabulate
 from cepheid.errors import InputError
@@ -85,7 +84,6 @@ class BatchPlan:
         asked: Asked,
         movement: Movement,
         options: Options,
-        negation: NegationPlan = "pushed",
     ) -> None:
         refuse_names_by_case(rows.schema)
         self.tree = tree
@@ -100,10 +98,6 @@ class BatchPlan:
         self.options = options
         self.all_rows_travel = why_all_rows_travel(self.automaton)
         """Why no row may be dropped early; None if they may."""
-        if negation == "after" and movement.shuffle == "spark":
-            raise InputError('negation="after" goes with shuffle="packed" only.\n  Leave one of the two out.')
-        self.gaps = gaps_of(self.automaton) if negation == "after" else None
-        """The nots that are looked at behind the engine, if they are."""
         self.tables()  # refuse now what the engine cannot run
         if has_local_workers(rows):
             use_this_python(rows)
@@ -112,7 +106,7 @@ class BatchPlan:
     def tables(self, timeouts: bool = False) -> Tables:
         """The pattern's tables for the engine."""
         options = replace(self.options, timeouts=timeouts)
-        automaton = self.automaton if self.gaps is None or timeouts else without_nots(self.automaton)
+        automaton = self.automaton
         try:
             return tabulate(automaton, options)
         except NotCompiled as reason:
@@ -140,7 +134,7 @@ class BatchPlan:
         work = (tables.for_workers(), self.partition_by, self.order_by, self.output.shape(timeouts), timeouts)
         schema = self.output.worker_schema(timeouts)
         if self.movement.shuffle == "packed":
-            packed = MatchPacked(*work, self.movement.max_bucket_bytes, None if timeouts else self.gaps)
+            packed = MatchPacked(*work, self.movement.max_bucket_bytes)
             matched = self._packed(prepared, tables).mapInArrow(shipped(packed), schema)
         else:
             matched = self._sorted(prepared).mapInArrow(shipped(MatchSorted(*work)), schema)
