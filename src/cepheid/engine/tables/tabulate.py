@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from cepheid.automaton.extent import beyond_twelve_rules
 from cepheid.automaton.fingerprint import fingerprint
 from cepheid.automaton.model import Automaton, Position, Take
 from cepheid.conditions import Predicate, Registers
@@ -136,6 +137,8 @@ class _Tabulation:
         automaton = self.automaton
         if len(automaton.variables) > MAXIMUM_VARIABLES:
             raise NotCompiled(f"more than {MAXIMUM_VARIABLES} variables")
+        if (beyond := beyond_twelve_rules(automaton)) is not None:
+            raise NotCompiled(beyond)
         if any(predicate.calls_python for predicate in automaton.predicates):
             raise NotCompiled("a Python callable")
         programs = np.zeros((len(automaton.predicates), 2), np.int64)
