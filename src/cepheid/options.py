@@ -107,7 +107,6 @@ class Further(SingleLimits, total=False):
     buckets: int | None
     shuffle: Shuffle
     max_bucket_bytes: int
-    negation: Literal["pushed", "after"]
     watermark: str | None
     max_ahead: str
     time: Time

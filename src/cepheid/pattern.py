@@ -34,7 +34,6 @@ from cepheid.syntax.validation import check
 
 if TYPE_CHECKING:
     from cepheid.automaton.model import Automaton
-    from cepheid.engine.negation_after import NegationPlan
     from cepheid.engine.tables.tabulate import Options
     from cepheid.explain import Diagram, Explanation
     from cepheid.explain.found import FoundRows
@@ -70,7 +69,6 @@ class Pattern(PatternBuilder):
         rows: Rows = "one",
         nulls: Nulls = "error",
         limits: Limits | None = None,
-        negation: NegationPlan = "pushed",
         **single: Unpack[SingleLimits],
     ) -> FoundRows:
         """Find the pattern in rows in memory: dicts, a pandas DataFrame or an Arrow table.
@@ -89,7 +87,6 @@ class Pattern(PatternBuilder):
         >>> [(match["low"]["price"], match["high"]["price"]) for match in found.matches]
         [(5, 12)]
         """
-        from cepheid.engine.negation_after import checked_plan
         from cepheid.explain.found import FoundRows, Search
         from cepheid.rows.given import to_table
         from cepheid.rows.in_memory import match_rows
@@ -106,7 +103,6 @@ class Pattern(PatternBuilder):
             search.partition_by,
             search.order_by,
             options,
-            checked_plan(negation),
             asked,
             nulls,
         )
@@ -155,9 +151,7 @@ class Pattern(PatternBuilder):
         others: Any = {name: value for name, value in further.items() if name not in LIMITS}
         if require_dataframe(events).isStreaming:
             shuffled = others.pop("shuffle", "packed") != "packed"
-            _refuse_on_stream(
-                shuffle=shuffled, nulls=nulls != "error", negation=others.pop("negation", "pushed") != "pushed"
-            )
+            _refuse_on_stream(shuffle=shuffled, nulls=nulls != "error")
             return self.match_stream(events, **common, **others)
         if others.pop("time", "event") != "event":
             raise InputError(
@@ -182,7 +176,6 @@ class Pattern(PatternBuilder):
         buckets: int | None = None,
         shuffle: Shuffle = "packed",
         limits: Limits | None = None,
-        negation: NegationPlan = "pushed",
     ) -> FoundInDataFrame:
         """Like `match`, for batch DataFrames only.
 
@@ -190,7 +183,6 @@ class Pattern(PatternBuilder):
         input. A bucket is held in a worker's memory, up to `limits.max_bucket_bytes`. With `shuffle="spark"` Spark
         sorts the rows instead, which is slower but has no such limit.
         """
-        from cepheid.engine.negation_after import checked_plan
         from cepheid.spark.batch import BatchPlan, Found
         from cepheid.spark.session import require_dataframe
 
@@ -200,9 +192,7 @@ class Pattern(PatternBuilder):
         asked, keys, order = Asked.of(measures, columns, rows), self._key(partition_by), names(order_by, "order_by")
         limits = limits_of(limits)
         movement = Movement(buckets, shuffle, nulls, limits.max_bucket_bytes)
-        plan = BatchPlan(
-            self.tree, events, keys, order, asked, movement, _engine_options(limits), checked_plan(negation)
-        )
+        plan = BatchPlan(self.tree, events, keys, order, asked, movement, _engine_options(limits))
         plan.tables(yes_or_no(timeouts, "timeouts"))
         return Found(plan)
 

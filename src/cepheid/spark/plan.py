@@ -7,6 +7,7 @@ has refused what cannot run. Each thing is computed once: the pattern is bound o
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from pyspark.sql import Column, DataFrame
 
@@ -83,18 +84,13 @@ class Plan:
         """The pattern's tables for the engine."""
         if timeouts not in self._tables:
             try:
-                self._tables[timeouts] = self._tabulated(
-                    Options(timeouts, self.options.max_runs, self.options.max_matches_per_event)
-                )
+                self._tables[timeouts] = tabulate(self.automaton, replace(self.options, timeouts=timeouts))
             except NotCompiled as reason:
                 raise InputError(
                     f"the engine cannot run this pattern on {self.where}: it has {reason}.\n"
                     "  Compute that part as a column first, or run the pattern on rows in memory with match_events."
                 ) from reason
         return self._tables[timeouts]
-
-    def _tabulated(self, options: Options) -> Tables:
-        return tabulate(self.automaton, options)
 
     def computed(self, timeouts: bool) -> list[Column]:
         """What the engine and the measures read of each row, as Spark computes it."""

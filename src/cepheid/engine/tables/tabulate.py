@@ -35,6 +35,8 @@ _SKIPS = {
     SkipKind.TO_LAST: l.TO_LAST,
 }
 NO_LIMIT = l.NEVER
+ALLOWED = l.NEVER
+"""The moment at which a start was forbidden, of one that was not."""
 
 
 class Arrays(NamedTuple):
@@ -79,6 +81,16 @@ class Tables:
     def fingerprint(self) -> str:
         """What saved state names the pattern by."""
         return self.taken_before or fingerprint(self.automaton)
+
+    @property
+    def forbids_single_starts(self) -> bool:
+        """Whether what is forbidden must be noted start by start (`to_next`)."""
+        return bool(self.arrays.params[l.P_SKIP] == l.TO_NEXT)
+
+    @property
+    def nots_before(self) -> int:
+        """The number of nots at the start."""
+        return int(self.arrays.params[l.P_NOT_BEFORE])
 
     def for_workers(self) -> Tables:
         """The same tables without what cannot travel to another process: conditions stay as their text."""
