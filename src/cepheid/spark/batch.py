@@ -10,7 +10,7 @@ engine carries its state from one Arrow batch to the next.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from pyspark.sql import Column, DataFrame
@@ -135,7 +135,7 @@ class BatchPlan:
 
     def tables(self, timeouts: bool = False) -> Tables:
         """The pattern's tables for the engine."""
-        options = Options(timeouts, self.options.max_runs, self.options.max_matches_per_event)
+        options = replace(self.options, timeouts=timeouts, computes_early=True)
         automaton = self.automaton if self.gaps is None or timeouts else without_nots(self.automaton)
         try:
             return tabulate(automaton, options)

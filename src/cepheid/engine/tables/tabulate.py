@@ -16,7 +16,7 @@ import numpy.typing as npt
 from cepheid.automaton.fingerprint import fingerprint
 from cepheid.automaton.model import Automaton, Position, Take
 from cepheid.conditions import Predicate, Registers
-from cepheid.conditions.expression import Expression, SparkExpression
+from cepheid.conditions.expression import TRUE, Expression, SparkExpression
 from cepheid.engine.kernel import layout as l
 from cepheid.engine.tables.pages import pages
 from cepheid.engine.tables.programs import Compiler, NotCompiled
@@ -95,6 +95,9 @@ class Options:
     max_runs: int = 10_000_000
     max_matches_per_event: int = 1_000_000
     dominance: bool = True
+    computes_early: bool = False
+    """Whether values that may fail are computed for all events that may need them: on Spark, where nobody can compute
+    them later (see `programs`)."""
 
 
 def tabulate(automaton: Automaton, options: Options) -> Tables:
@@ -114,11 +117,21 @@ def dominance(automaton: Automaton, options: Options) -> int:
     return l.DOMINANCE_PER_START
 
 
+def _own_event(automaton: Automaton) -> dict[str, Expression]:
+    """By variable, what its events satisfy by themselves; nothing of a variable that several conditions take."""
+    found: dict[str, Expression] = {}
+    for position in automaton.positions:
+        for take in (*(way.take for way in position.continuations), *position.rivals):
+            name, own = automaton.variables[take.variable], automaton.predicates[take.predicate].own_event
+            found[name] = own if found.get(name, own) == own else TRUE
+    return found
+
+
 class _Tabulation:
     def __init__(self, automaton: Automaton, options: Options) -> None:
         self.automaton = automaton
         self.options = options
-        self.compiler = Compiler(automaton.registers)
+        self.compiler = Compiler(automaton.registers, _own_event(automaton), options.computes_early)
         self.lists: list[int] = []
         self.ways: list[list[int]] = []
         self.sets: list[list[int]] = []
@@ -137,7 +150,7 @@ class _Tabulation:
         programs = np.zeros((len(automaton.predicates), 2), np.int64)
         for index, predicate in enumerate(automaton.predicates):
             if predicate.rest is not None:
-                programs[index] = self.compiler.condition(predicate.rest)
+                programs[index] = self.compiler.condition(predicate.rest, predicate.own_event)
         for position in automaton.positions:
             for ending in position.endings:
                 self.endings.setdefault(ending, len(automaton.positions) + len(self.endings))

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -223,7 +223,7 @@ class StreamPlan:
 
     def tables(self, timeouts: bool) -> Tables:
         """The pattern's tables for the engine."""
-        options = Options(timeouts, self.options.max_runs, self.options.max_matches_per_event)
+        options = replace(self.options, timeouts=timeouts, computes_early=True)
         try:
             return tabulate(self.automaton, options)
         except NotCompiled as reason:
