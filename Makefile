@@ -8,27 +8,28 @@ LINTED := src tests bench experiments examples scripts
 PARALLEL := -n auto --maxprocesses 4
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-oldest lint types imports unit conformance negation docs notebooks format lock java install clean
+.PHONY: help demo test test-all test-oldest lint types imports unit conformance search negation docs notebooks format lock java install clean
 
 help:
 	@echo "make demo         install into $(VENV) and run the main job"
 	@echo "make test         install into $(VENV) and run every check: lint, types, imports, unit"
-	@echo "make test-all     the same, and what is slow: a cluster with executors of its own, the oldest Spark, and the"
-	@echo "                  comparisons with real FlinkCEP, whose jars are downloaded (500 MB)"
-	@echo "make test-oldest  batch and streams on the oldest Spark that is supported, in an environment of its own under build/"
+	@echo "make test-all     the same plus the slow tests: a cluster with separate executors, the oldest Spark, and the"
+	@echo "                  comparisons with the real FlinkCEP (downloads 500 MB of jars)"
+	@echo "make test-oldest  batch and streams on the oldest supported Spark, in a separate environment under build/"
 	@echo "make lint         ruff: format and rules"
 	@echo "make types        mypy --strict"
 	@echo "make imports      rooms import one way; pyspark only in cepheid.spark"
-	@echo "make unit         pytest; ARGS='tests/syntax -k window' to choose"
+	@echo "make unit         pytest; ARGS='tests/syntax -k window' selects tests"
 	@echo "make conformance  all corpora through the reference evaluator; ENGINE=<name> for another"
-	@echo "make negation     the experiment of docs/negation-experiment.md, some twenty minutes; ARGS=--smoke for a tiny one"
-	@echo "make docs         build the documentation into build/site; a link that leads nowhere is an error"
-	@echo "make notebooks    make and run the notebooks of the examples anew"
-	@echo "make format       let ruff format and fix"
-	@echo "make lock         choose the versions anew from pyproject.toml, write requirements.lock"
-	@echo "make clean        remove $(VENV) and everything else that was made here"
+	@echo "make search       look for new cases on which kernel and reference differ; CASES=50000, ARGS='--seed 1' to repeat"
+	@echo "make negation     the experiment of docs/negation-experiment.md, about twenty minutes; ARGS=--smoke for a tiny run"
+	@echo "make docs         build the documentation into build/site; a broken link is an error"
+	@echo "make notebooks    make and run the notebooks of the examples again"
+	@echo "make format       format and fix with ruff"
+	@echo "make lock         resolve the versions from pyproject.toml and write requirements.lock"
+	@echo "make clean        remove $(VENV) and everything else built here"
 	@echo
-	@echo "PYTHON=/path/to/python3 chooses the Python that $(VENV) is made with (3.11 or newer)."
+	@echo "PYTHON=/path/to/python3 selects the Python for $(VENV) (3.11 or newer)."
 
 demo: java install
 	@$(VENV)/bin/cepheid demo
@@ -61,6 +62,11 @@ unit: install
 ENGINE := reference
 conformance: install
 	$(VENV)/bin/python tests/conformance/run.py --engine $(ENGINE) $(wildcard tests/conformance/*.jsonl tests/conformance/*.jsonl.gz)
+
+# Other cases each time: for every night, beside the tests, whose examples are always the same.
+CASES := 50000
+search: install
+	$(VENV)/bin/python tests/conformance/search.py --cases $(CASES) $(ARGS)
 
 negation: java install
 	$(RUN) experiments.negation $(ARGS)

@@ -15,6 +15,7 @@ from cepheid.errors import (
     SkipError,
     StateError,
 )
+from cepheid.options import Limits
 from cepheid.pattern import Pattern
 from cepheid.syntax import skip
 from cepheid.syntax.combinations import all_of, one_of
@@ -26,6 +27,7 @@ __all__ = [
     "EvaluationError",
     "InputError",
     "LimitError",
+    "Limits",
     "MalformedPatternError",
     "Pattern",
     "SkipError",

@@ -89,12 +89,17 @@ class Case:
         return ["rule " + self.id.split(":")[1].split("/")[0]]
 
 
-def read(path: Path) -> Iterator[Case]:
-    """The cases of a corpus file, plain or gzipped."""
+def lines(path: Path) -> Iterator[dict[str, Any]]:
+    """The lines of a corpus file, plain or gzipped."""
     text = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
     for line in text.decode().splitlines():
         if line.strip():
-            yield Case(json.loads(line))
+            yield json.loads(line)
+
+
+def read(path: Path) -> Iterator[Case]:
+    """The cases of a corpus file."""
+    return map(Case, lines(path))
 
 
 def assignment(taken: dict[str, list[int]]) -> tuple[tuple[str, tuple[int, ...]], ...]:

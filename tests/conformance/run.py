@@ -1,6 +1,7 @@
 """Run conformance cases on an engine: `python tests/conformance/run.py --engine reference FILE…`.
 
-Prints a table by feature, the first differences, and as its last line `N passed, M failed`; exits with 1 if any failed.
+Cases of MATCH_RECOGNIZE, which lie in `sql/`, run on the engines whose names begin with `sql-`. Prints a table by
+feature, the first differences, and as its last line `N passed, M failed`; exits with 1 if any failed.
 Without files, all corpora beside this script are run. Engines on Spark, where a pattern costs a part of a second, run a
 sample in which every feature of the language occurs, and take each case as a finite input (`ending.py`); `--all` runs
 everything there too.
@@ -21,10 +22,12 @@ from typing import TYPE_CHECKING
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from cases import Case, read
+from cases import Case, lines, read
 from ending import ended
 from engines import ENGINES, Engine, Unsupported
 from features import covering_sample
+from sql_cases import SqlCase, judge_table
+from sql_engines import SQL_ENGINES, SqlEngine
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -106,6 +109,40 @@ def run(cases: Iterable[Case], engine: Engine) -> Tally:
     return tally
 
 
+def run_sql(cases: Iterable[SqlCase], engine: SqlEngine) -> Tally:
+    """Run cases of MATCH_RECOGNIZE."""
+    tally = Tally()
+    begun = time.process_time()
+    for case in cases:
+        try:
+            problem = judge_table(case, engine(case))
+        except Exception as error:
+            problem = judge_table(case, error)
+        counter = tally.passed if problem is None else tally.failed
+        counter.update(["all", *case.features])
+        if problem is not None:
+            tally.problems.append(f"{case.id}: {problem}")
+    tally.seconds = time.process_time() - begun
+    return tally
+
+
+def read_sql(path: Path) -> list[SqlCase]:
+    return [SqlCase(data) for data in lines(path)]
+
+
+def main_sql(name: str, paths: list[Path], sample: int | None) -> int:
+    passed = failed = 0
+    for path in paths or sorted((Path(__file__).parent / "sql").glob("*.jsonl.gz")):
+        cases = read_sql(path)
+        if sample is not None:
+            cases = cases[:: max(1, len(cases) // sample)][:sample]
+        tally = run_sql(cases, SQL_ENGINES[name])
+        report(path.name, tally, "CPU s")
+        passed, failed = passed + tally.passes, failed + tally.failures
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed or not passed else 0
+
+
 def report(name: str, tally: Tally, unit: str) -> None:
     total = tally.passes + tally.failures
     print(f"{name}: {total} cases, {tally.skipped} not for this engine, {tally.seconds:.1f} {unit}", end="")
@@ -153,13 +190,15 @@ def chosen(corpora: dict[str, list[Case]], count: int) -> dict[str, list[Case]]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--engine", choices=sorted([*ENGINES, *ON_SPARK]), default="reference")
+    parser.add_argument("--engine", choices=sorted([*ENGINES, *ON_SPARK, *SQL_ENGINES]), default="reference")
     parser.add_argument(
         "--sample", type=int, help="only so many cases, chosen by a fixed seed so that every feature occurs"
     )
     parser.add_argument("--all", action="store_true", help="every case, on Spark as well")
     parser.add_argument("files", nargs="*", type=Path)
     arguments = parser.parse_args()
+    if arguments.engine in SQL_ENGINES:
+        return main_sql(arguments.engine, arguments.files, arguments.sample)
     here, is_on_spark = Path(__file__).parent, arguments.engine in ON_SPARK
     uses_spark = is_on_spark or arguments.engine == "stream"
     paths = arguments.files or sorted([*here.glob("*.jsonl"), *here.glob("*.jsonl.gz")])

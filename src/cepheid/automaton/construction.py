@@ -31,11 +31,13 @@ from cepheid.syntax.tree import (
     PatternTree,
     Sequence,
     Span,
+    SpanUnit,
     Variable,
     describe,
     elements,
     variables,
 )
+from cepheid.syntax.windows import lengths
 
 MAXIMUM_STATES = 50_000
 """Unrolled repetitions beyond this are refused: nested `times` multiply, and an `all_of` has a state for each set of
@@ -130,6 +132,7 @@ class _Construction:
             looping=frozenset(_looping(self.tree.body)),
             having=tuple(self.havings),
             once_per=_length(self.tree.once_per),
+            unit=next((span.unit for span, _, _ in lengths(self.tree)), SpanUnit.ORDER),
         )
 
     def positions(self, start: int) -> tuple[Position, ...]:

@@ -18,7 +18,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from cepheid.conditions import Predicate, Registers
-from cepheid.syntax.tree import Contiguity, NotLink, Skip, Window
+from cepheid.syntax.durations import to_text
+from cepheid.syntax.tree import Contiguity, NotLink, Skip, Span, SpanUnit, Window
 
 Length = int | float
 """A window's length in the unit of the order column."""
@@ -147,6 +148,8 @@ class Automaton:
     """Conditions on what was taken, asked on arrival at a position (rule 15). They have no current event."""
     once_per: Length | None = None
     """The least time between two reported matches (rule 19)."""
+    unit: SpanUnit = SpanUnit.ORDER
+    """What lengths count, for people: durations are printed in words."""
 
     def __str__(self) -> str:
         return "\n".join(self._lines())
@@ -179,9 +182,9 @@ class Automaton:
             if predicates:
                 yield f"      {name} {' or '.join(str(self.predicates[index]) for index in predicates)}"
         if take.gap is not None:
-            yield f"      less than {take.gap} since the previous event"
+            yield f"      less than {self._length(take.gap)} since the previous event"
         for number, length in take.since:
-            yield f"      less than {length} since {self.variables[number]}"
+            yield f"      less than {self._length(length)} since {self.variables[number]}"
         for index in continuation.not_next:
             yield f"      not next {self.predicates[index]}"
         for index in continuation.not_followed_by:
@@ -199,5 +202,8 @@ class Automaton:
         return f" once {' and '.join(waits)}" if waits else ""
 
     def _guard(self, guard: Guard) -> str:
-        bound = "" if guard.window is None else f" for {guard.window}"
+        bound = "" if guard.window is None else f" for {self._length(guard.window)}"
         return f"{guard.link.value} {self.predicates[guard.predicate]}{bound}"
+
+    def _length(self, length: Length) -> str:
+        return to_text(Span(length, self.unit))

@@ -170,7 +170,7 @@ class Checker:
             problem = f"`{column}` is a {column.type} and has no field `{fields[0]}`"
             raise self._error(name.span, problem, f"`{name.parts[0]}` is also no variable of the pattern")
         path = "".join(f".{quoted(part)}" for part in fields)
-        return SparkExpression("what is inside a map or an array", (column, path), span=name.span)
+        return self._typed(SparkExpression("what is inside a map or an array", (column, path), span=name.span))
 
     def _unknown_name(self, name: Name) -> ConditionError:
         head, *fields = name.parts
@@ -188,7 +188,7 @@ class Checker:
             remedy = "a fold is read by its own element and by later ones"
             return self._error(name.span, f"`{head}` is a fold of a later element", remedy)
         near_fold = did_you_mean(head, (*schema.names, *self._scope.fold_names))
-        suggestion = f"{schema.suggestion(head)}; a text stands in quotes: '{head}'"
+        suggestion = f"{schema.suggestion(head)}; put text in quotes: '{head}'"
         return self._error(name.span, f"there is no column `{head}`", near_fold or suggestion)
 
     def _check_readable(self, variable: str, span: Span | None) -> None:
@@ -248,7 +248,18 @@ class Checker:
                 parts.extend(bound.parts)
             else:
                 parts.append(bound)
-        return SparkExpression(node.function, tuple(parts), type=node.type, span=node.span)
+        bound_node = SparkExpression(node.function, tuple(parts), type=node.type, span=node.span)
+        return self._typed(bound_node)
+
+    def _typed(self, node: SparkExpression) -> Expression:
+        """The node with the type that Spark gives it, if Spark is there to say so."""
+        ask = self._scope.schema.type_in_spark if self._scope.schema is not None else None
+        if ask is None:
+            return node
+        try:
+            return replace(node, type=ask(str(node)))
+        except ValueError as error:
+            raise self._error(node.span, str(error), "is it spelt as Spark spells it?") from None
 
     # ── types ────────────────────────────────────────────────────────────────────────────────────────────────────
 

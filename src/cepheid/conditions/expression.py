@@ -125,6 +125,11 @@ class Name(Expression):
 
 
 @dataclass(frozen=True, slots=True)
+class Leaf(Expression):
+    """What a room above adds to expressions: it has a type, prints itself, and is replaced before evaluation."""
+
+
+@dataclass(frozen=True, slots=True)
 class Column(Expression):
     """A column of the current event, as the schema spells it; in an aggregate's argument, of the variable's event."""
 

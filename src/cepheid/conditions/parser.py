@@ -20,7 +20,7 @@ from cepheid.conditions.words import begins_statement, first_of_query
 from cepheid.errors import ConditionError
 
 _Read = TypeVar("_Read")
-_NOT_SQL = {"&&": "AND", "||": "OR (|| joins texts)", "!": "NOT"}
+_NOT_SQL = {"&&": "AND", "||": "OR (|| joins strings)", "!": "NOT"}
 
 
 @lru_cache(maxsize=4096)
@@ -29,8 +29,13 @@ def parse(text: str) -> Expression:
     return read(text, lambda node: Reader(text).read(node))
 
 
-def read(text: str, reader: Callable[[exp.Expr], _Read]) -> _Read:
-    """What a reader makes of a text's syntax tree; where there is none, or it is nested too deeply, that is said."""
+def read(
+    text: str,
+    reader: Callable[[exp.Expr], _Read],
+    parser: Callable[[list[Token], str], exp.Expr | None] = parse_tokens,
+) -> _Read:
+    """What a reader makes of a text's syntax tree; where there is none, or it is nested too deeply, that is said.
+    `parser` is for texts of a wider grammar than that of conditions."""
     if not isinstance(text, str):
         raise ConditionError("condition", f"{text!r} is not text", 'a condition is SQL text, such as "amount > 100"')
     try:
@@ -41,7 +46,7 @@ def read(text: str, reader: Callable[[exp.Expr], _Read]) -> _Read:
         raise condition_error(span, "a quote or comment is opened but not closed", "close it") from None
     _refuse_statements(text, tokens)
     try:
-        node = parse_tokens(tokens, text)
+        node = parser(tokens, text)
         if node is None:
             raise condition_error(Span(text, 0, len(text)), "this is no value", "write what must hold, such as a > 1")
         return reader(node)

@@ -18,6 +18,7 @@ from cepheid.conditions.expression import (
     Expression,
     Field,
     FoldValue,
+    Leaf,
     Literal,
     Name,
     Operation,
@@ -98,6 +99,8 @@ def _text(expression: Expression) -> tuple[str, int]:
             return quoted(name), _ATOM
         case Aggregate():
             return _aggregate(expression), _ATOM
+        case Leaf():
+            return str(expression), _ATOM
         case Cast(operand=operand, implicit=implicit):
             if implicit:
                 return _text(operand)

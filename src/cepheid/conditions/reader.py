@@ -146,7 +146,7 @@ class Reader:
 
     def _name(self, node: exp.Expr) -> Expression:
         if isinstance(node.this, exp.Star):
-            remedy = "name a column; `v.*` stands only in COUNT(v.*)"
+            remedy = "name a column; `v.*` works only in COUNT(v.*)"
             raise self.error(node, f"`{self._source(node)}` is no value", remedy)
         assert isinstance(node, exp.Column)
         return Name(tuple(part.name for part in node.parts), span=self._span(node))

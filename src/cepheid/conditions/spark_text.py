@@ -14,7 +14,7 @@ from cepheid.conditions.expression import Expression, Name, SparkExpression
 from cepheid.conditions.vocabulary import AGGREGATES, is_unit, refusal
 
 # Everything else is an operator: it gets parentheses, so that it stays together wherever the text is put.
-_STAYS_TOGETHER = (exp.Func, exp.Bracket, exp.Dot, exp.Cast, exp.RawString, exp.HexString)
+STAYS_TOGETHER = (exp.Func, exp.Bracket, exp.Dot, exp.Cast, exp.RawString, exp.HexString)
 
 
 def spark_expression(text: str, node: exp.Expr) -> SparkExpression:
@@ -22,10 +22,10 @@ def spark_expression(text: str, node: exp.Expr) -> SparkExpression:
     _refuse(text, node)
     span = Span(text, *text_range(node))
     if span.start == span.end:
-        raise condition_error(None, f"{_called(node)} cannot stand in a condition", "leave it out")
+        raise condition_error(None, f"{called(node)} is not allowed in a condition", "leave it out")
     pieces = _pieces(text, node)
-    together = isinstance(node, _STAYS_TOGETHER)
-    return SparkExpression(_called(node), pieces if together else ("(", *pieces, ")"), span=span)
+    together = isinstance(node, STAYS_TOGETHER)
+    return SparkExpression(called(node), pieces if together else ("(", *pieces, ")"), span=span)
 
 
 def _refuse(text: str, node: exp.Expr) -> None:
@@ -35,14 +35,14 @@ def _refuse(text: str, node: exp.Expr) -> None:
         name = part.name.upper() if isinstance(part, exp.Anonymous) else ""
         if refused is None and name in AGGREGATES:
             refused = (
-                f"{_called(node)} is not computed over what variables have taken",
+                f"{called(node)} is not computed over what variables have taken",
                 f"put it inside, {name}(… v.column …), so that Spark computes it for each event; or use a callable",
             )
         if refused is not None:
             raise condition_error(Span(text, *text_range(part)), *refused)
 
 
-def _called(node: exp.Expr) -> str:
+def called(node: exp.Expr) -> str:
     """How an error calls the node."""
     if isinstance(node, exp.Dot | exp.Bracket):
         return "a field or an item"

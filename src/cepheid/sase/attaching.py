@@ -14,10 +14,11 @@ from typing import NoReturn
 
 from cepheid.conditions import parse
 from cepheid.conditions.expression import Operation, Operator
+from cepheid.conditions.source import Range
 from cepheid.sase.conjuncts import Conjunct, split
 from cepheid.sase.query import Component, IndexKind, Query, Where
 from cepheid.sase.references import Names, Reference
-from cepheid.sase.source import Range, Rewriting
+from cepheid.sase.rewriting import Rewriting
 from cepheid.sase.words import column
 
 _OF_NONE_UNKNOWN = ("AVG", "MIN", "MAX", "FIRST", "LAST")
@@ -75,7 +76,7 @@ class _Attaching:
             raise self._names.error(
                 conjunct.place,
                 f"this condition is about two negated components, `{first}` and `{second}`",
-                "Each is a not of its own: write one condition for each.",
+                "Each is a negation of its own: write one condition for each.",
             )
         if negated:
             self._check_negated(conjunct, references, negated[0])
@@ -106,8 +107,8 @@ class _Attaching:
             shown = ".".join(of_all.read.parts[1:])
             raise self._names.error(
                 of_all.read.place,
-                f"this needs all events of `{name}`, but no component behind it says when these are complete",
-                f"Read those before the current event, such as SUM({name}[..i-1].{shown}), or add a component behind.",
+                f"this needs all events of `{name}`, but no later component says when they are complete",
+                f"Read those before the current event, such as SUM({name}[..i-1].{shown}), or add a later component.",
             )
         return position
 

@@ -13,8 +13,8 @@ from sqlglot import exp
 
 from cepheid.conditions import parse
 from cepheid.conditions.dialect import parse_tokens, text_range, tokenize
+from cepheid.conditions.source import Range
 from cepheid.conditions.vocabulary import AGGREGATES
-from cepheid.sase.source import Range
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,9 @@ import re
 
 from lark import Token
 
+from cepheid.conditions.source import Range, Source
 from cepheid.sase.query import Equivalence, Index, IndexKind, Where
-from cepheid.sase.source import Range, Rewriting, Source
+from cepheid.sase.rewriting import Rewriting
 from cepheid.sase.words import column, unquoted
 
 _SIGNS = {"∧": " AND ", "∨": " OR ", "¬": " NOT ", "≠": " <> ", "≤": " <= ", "≥": " >= "}

@@ -8,8 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from cepheid.sase.source import Range, Rewriting, Source
-from cepheid.syntax.tree import Window
+from cepheid.conditions.source import Range, Source
+from cepheid.sase.rewriting import Rewriting
+from cepheid.syntax.tree import Skip, Window
 
 
 class Strategy(Enum):
@@ -80,3 +81,4 @@ class Query:
     where: Where | None
     strategy: Strategy
     window: Window | None
+    skip: Skip

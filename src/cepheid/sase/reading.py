@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from cepheid.conditions import bind, parse
+from cepheid.conditions.source import Range
 from cepheid.errors import ConditionError, MalformedPatternError
 from cepheid.sase.attaching import Attached, attach
 from cepheid.sase.parsing import parse as parse_query
 from cepheid.sase.query import Component, Query, Strategy
-from cepheid.sase.source import Range, Rewriting
+from cepheid.sase.rewriting import Rewriting
 from cepheid.sase.words import column
 from cepheid.syntax.combining import conjunction
 from cepheid.syntax.tree import (
@@ -73,6 +74,7 @@ class _Reading:
         attached = self._attached()
         tree = PatternTree(
             body=Sequence(tuple(self._elements(attached))),
+            skip=self.query.skip,
             window=self.query.window,
             not_before=tuple(
                 NotBefore(component.name, self._condition(position, attached))

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from cepheid.conditions.carets import did_you_mean
+from cepheid.conditions.source import Range
 from cepheid.errors import ConditionError
 from cepheid.sase.conjuncts import ColumnRead, Conjunct
 from cepheid.sase.query import Component, Index, IndexKind, Query, Where
-from cepheid.sase.source import Range
 
 RUNNING = (IndexKind.CURRENT, IndexKind.BEFORE_CURRENT, IndexKind.ALL_BEFORE_CURRENT)
 """Indices that speak of the event which is being taken."""
@@ -76,7 +76,7 @@ class Names:
                 )
             raise self.error(
                 read.place,
-                f"`{head}` does not say of which event",
+                f"`{head}` does not say which event",
                 f"Write {example}.{head}; the components are {known}. [{head}] means: equal in all events.",
             )
         if position is None:
@@ -94,7 +94,7 @@ class Names:
             raise self.error(
                 read.place,
                 f"`{component.name}` does not repeat, so its events are not numbered",
-                f"Write {component.name}.{read.parts[1]}, or + behind its type.",
+                f"Write {component.name}.{read.parts[1]}, or + after its type.",
             )
         if read.aggregate is not None and index.kind not in (IndexKind.ALL, IndexKind.ALL_BEFORE_CURRENT):
             name, column = component.name, read.parts[1]

@@ -6,7 +6,6 @@ In: what the caller asked for. Out: `Output`. Shared by the batch and the stream
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -19,10 +18,11 @@ from cepheid.conditions import Schema
 from cepheid.conditions.expression import Aggregate, AggregateFunction
 from cepheid.conditions.measures import Measure, bind_measures
 from cepheid.conditions.printing import quoted
-from cepheid.errors import InputError
+from cepheid.options import Asked
 from cepheid.rows.assemble import Shape
+from cepheid.rows.columns import shown_columns
 from cepheid.rows.summaries import Summary
-from cepheid.spark.frames import arrow_schema, shown_columns
+from cepheid.spark.frames import arrow_schema
 from cepheid.spark.masks import to_column
 from cepheid.syntax.tree import PatternTree
 
@@ -37,22 +37,6 @@ _FUNCTIONS = {
     AggregateFunction.COUNT_DISTINCT: F.count_distinct,
     AggregateFunction.STDDEV: F.stddev,
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What a caller asks of the result."""
-
-    measures: tuple[tuple[str, str], ...] = ()
-    columns: tuple[str, ...] | None = None
-    rows: str = "one"
-
-    def __post_init__(self) -> None:
-        if self.rows not in ("one", "all"):
-            raise InputError(
-                f'rows={self.rows!r} is neither "one" nor "all".\n'
-                '  "one": a row for each match; "all": a row for each event of a match.'
-            )
 
 
 class Output:
@@ -76,12 +60,15 @@ class Output:
         )
         self.every_row = asked.rows == "all"
         bare = bool(self.measures) and not self.every_row and asked.columns is None
-        self.columns = None if bare else shown_columns(rows.schema, asked.columns)
+        self.columns = None if bare else shown_columns(rows.schema.names, asked.columns)
         shown = self.columns or ()
         self.travelling = tuple(dict.fromkeys((*partition_by, *order_by, *shown)))
         """The columns of the events that the workers need beside bits and values."""
         self._aggregates = tuple(dict.fromkeys(a for measure in self.measures for a in measure.aggregates))
-        self.arguments = tuple(dict.fromkeys(a.argument for a in self._aggregates if a.argument is not None))
+        arguments = dict.fromkeys(a.argument for a in self._aggregates if a.argument is not None)
+        self.arguments = tuple(sorted(arguments, key=str))
+        """What measures read of events. Sorted: the columns that hold it are numbered, and state keeps these columns,
+        so the order of the measures must not matter."""
         self._types = self._types_of_aggregates()
         self.shape(timeouts=False).check_names(partition_by, [measure.name for measure in self.measures])
 

@@ -21,6 +21,7 @@ from cepheid.engine.tables.tabulate import Tables
 from cepheid.errors import InputError, LimitError
 from cepheid.rows.arrange import Arranged, arrange
 from cepheid.rows.assemble import Assignments, Shape, assemble
+from cepheid.rows.columns import check_range
 from cepheid.spark.cells import cells_of, narrowed, rows_of
 
 BUCKET, PAYLOAD = "__bucket", "__payload"
@@ -157,6 +158,7 @@ class MatchPacked(Work):
         self.refuse_nulls(table)
         encoded = frozenset(name for name in self.partition_by if pa.types.is_dictionary(table.schema.field(name).type))
         events = arrange(table, self.partition_by, self.order_by, by_all_columns=True, encoded=encoded)
+        check_range(events.time, self.tables.automaton)
         yield from self.whole_partitions(events, self.gaps)
 
     def too_large(self, cells: list[pa.Table]) -> LimitError:

@@ -1,7 +1,7 @@
 """The steps of a builder as functions: a tree comes in, the tree after the step goes out.
 
-Each refuses what makes no sense at its place (a quantifier on a not, a second window), and asks `part_rules` about
-the result. The builder is the only caller; modifiers apply to the element that was added last.
+Each refuses what makes no sense at its place (a quantifier on a negation, a second window), and asks `part_rules` about
+the result. The builder is the only caller; modifiers apply to the element added last.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ from cepheid.syntax.tree import (
 from cepheid.syntax.windows import PATTERN
 
 GapBounds: TypeAlias = Duration | Mapping[int, Duration]
-"""One bound between all repetitions of a loop, or one per repetition, counted from 2."""
+"""One limit for all steps of a loop, or one per repetition, counted from 2."""
 
 
 def append(tree: PatternTree, element: Element | Not, step: str) -> PatternTree:
-    """One more element or not at the end."""
+    """The tree with one more element or negation at the end."""
     elements, begins = tree.body.elements, isinstance(element, Element) and element.link is Link.BEGIN
     if begins and elements:
         raise MalformedPatternError(
             describe(element),
             f"begin cannot follow {describe(elements[-1])}: a pattern begins once",
-            "Go on with next, followed_by or followed_by_any.",
+            "Continue with next, followed_by or followed_by_any.",
         )
     if not begins and not elements:
         raise MalformedPatternError(
@@ -60,11 +60,11 @@ def append(tree: PatternTree, element: Element | Not, step: str) -> PatternTree:
 
 
 def add_not_before(tree: PatternTree, name: str) -> PatternTree:
-    """One more thing that must not have happened before the match."""
+    """The tree with one more `not_before`."""
     if tree.body.elements:
         raise MalformedPatternError(
             f"not_before {name!r}",
-            f"it cannot follow {describe(tree.body.elements[-1])}: it guards the start of the whole pattern",
+            f"it cannot follow {describe(tree.body.elements[-1])}: it applies to the start of the whole pattern",
             f"Start with it: Pattern.not_before({name!r}).where(…).begin(…); "
             "between elements use not_followed_by or not_next.",
         )
@@ -72,7 +72,7 @@ def add_not_before(tree: PatternTree, name: str) -> PatternTree:
 
 
 def group_of(tree: PatternTree) -> Sequence:
-    """What a whole pattern contributes as a group of another."""
+    """The body of a pattern that becomes a group of another."""
     what = describe(Element(Link.BEGIN, tree.body))
     for is_there, part, remedy in (
         (tree.window is not None, "a window", 'Call within on the whole pattern, or within(t, since="previous").'),
@@ -89,7 +89,7 @@ def group_of(tree: PatternTree) -> Sequence:
 
 
 def condition_owner(tree: PatternTree, step: str) -> str:
-    """How an error calls what a condition given now would belong to; refuses if there is nothing."""
+    """How errors name the part that a condition given now belongs to; refuses if there is none."""
     if tree.body.elements:
         last = tree.body.elements[-1]
         if isinstance(last, Element) and not isinstance(last.body, Variable):
@@ -107,7 +107,7 @@ def condition_owner(tree: PatternTree, step: str) -> str:
 
 
 def change_condition(tree: PatternTree, change: Callable[[Condition | None], Condition]) -> PatternTree:
-    """The last not_before, not or variable with its condition changed; `condition_owner` has accepted it."""
+    """Change the condition of the last not_before, negation or variable; `condition_owner` has accepted it."""
     if not tree.body.elements:
         *others, before = tree.not_before
         return _checked(replace(tree, not_before=(*others, replace(before, condition=change(before.condition)))))
@@ -119,7 +119,7 @@ def change_condition(tree: PatternTree, change: Callable[[Condition | None], Con
 
 
 def until_owner(tree: PatternTree) -> str:
-    """How an error calls what an until given now would belong to; refuses if it is no unbounded loop."""
+    """How errors name the loop that an until given now belongs to; refuses if it is not an unbounded loop."""
     element = _last_element(tree, "until")
     loop, what = element.loop, describe(element)
     if loop is None or loop.maximum is not None:
@@ -135,13 +135,13 @@ def until_owner(tree: PatternTree) -> str:
 
 
 def set_until(tree: PatternTree, condition: Condition) -> PatternTree:
-    """The last loop ends at an event that satisfies the condition; `until_owner` has accepted it."""
+    """Close the last loop at an event that satisfies the condition; `until_owner` has accepted it."""
     element, loop = _last_loop(tree, "until")
     return _with_last(tree, replace(element, loop=replace(loop, until=condition)))
 
 
 def add_fold(tree: PatternTree, fold: Fold) -> PatternTree:
-    """One more fold on the last element."""
+    """Add a fold to the last element."""
     element = _last_element(tree, "fold")
     if not isinstance(element.body, Variable):
         raise MalformedPatternError(describe(element), "a group cannot have a fold", "Put it on its elements.")
@@ -149,7 +149,7 @@ def add_fold(tree: PatternTree, fold: Fold) -> PatternTree:
 
 
 def repeat(tree: PatternTree, step: str, least: int, most: int | None, within: GapBounds | None) -> PatternTree:
-    """The last element as a loop."""
+    """Turn the last element into a loop."""
     element = _last_element(tree, step)
     what = describe(element)
     if element.loop is not None:
@@ -177,12 +177,12 @@ def repeat(tree: PatternTree, step: str, least: int, most: int | None, within: G
 
 
 def make_optional(tree: PatternTree) -> PatternTree:
-    """The last element may be passed by."""
+    """Make the last element optional."""
     return _with_last(tree, replace(_last_element(tree, "optional"), optional=True))
 
 
 def make_greedy(tree: PatternTree) -> PatternTree:
-    """The last loop takes all it can."""
+    """Make the last loop greedy."""
     element, loop = _last_loop(tree, "greedy")
     return _with_last(tree, replace(element, loop=replace(loop, greedy=True)))
 
@@ -223,13 +223,13 @@ def _refuse_two_inners(element: Element, old: Contiguity, new: Contiguity) -> No
     if old not in (Contiguity.RELAXED, new):
         raise MalformedPatternError(
             describe(element),
-            "it is to be both consecutive and with combinations",
+            "it cannot be both consecutive and with combinations",
             "Keep one of consecutive() and allow_combinations().",
         )
 
 
 def set_window(tree: PatternTree, time: Duration | None, events: int | None) -> PatternTree:
-    """The window of the whole pattern: exactly one of `time` and `events` is given."""
+    """Set the window of the whole pattern; exactly one of `time` and `events` is given."""
     if tree.window is not None:
         raise MalformedPatternError(
             PATTERN,
@@ -284,7 +284,7 @@ def set_once_per(tree: PatternTree, time: Duration) -> PatternTree:
 
 
 def set_partition_by(tree: PatternTree, columns: tuple[str, ...]) -> PatternTree:
-    """The columns that all events of a match share."""
+    """Set the partition columns of the pattern."""
     if tree.partition_by:
         raise MalformedPatternError(
             PATTERN, f"it is already partitioned by {', '.join(tree.partition_by)}", "Give all columns in one call."
@@ -295,14 +295,14 @@ def set_partition_by(tree: PatternTree, columns: tuple[str, ...]) -> PatternTree
 
 
 def set_skip(tree: PatternTree, strategy: Skip) -> PatternTree:
-    """The skip strategy of the whole pattern."""
+    """Set the skip strategy of the pattern."""
     if tree.skip.kind is not SkipKind.NO_SKIP:
         raise MalformedPatternError(PATTERN, f"it already has the skip strategy {tree.skip.kind.value}", "Skip once.")
     return replace(tree, skip=strategy)
 
 
 def whole_number(given: object, step: str, what: str) -> int:
-    """`given` as an int, if it is a whole number of any integer type."""
+    """`given` as an int; refuses what is not a whole number."""
     try:
         if isinstance(given, bool):
             raise TypeError
@@ -321,7 +321,7 @@ def _gaps(within: GapBounds, what: str) -> Gaps:
 
 
 def _last_element(tree: PatternTree, step: str) -> Element:
-    """The element that a quantifier or the like applies to."""
+    """The element that a modifier such as a quantifier applies to."""
     if not tree.body.elements:
         raise MalformedPatternError(
             f"not_before {tree.not_before[-1].name!r}" if tree.not_before else PATTERN,

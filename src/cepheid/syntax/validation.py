@@ -54,7 +54,7 @@ def _check_not_empty(tree: PatternTree) -> None:
         raise MalformedPatternError(
             f"not_before {tree.not_before[-1].name!r}" if tree.not_before else PATTERN,
             "no element that takes an event follows" if tree.not_before else "it has no elements",
-            'Go on with begin: Pattern.begin("a") or .begin("a").',
+            'Continue with begin: Pattern.begin("a") or .begin("a").',
         )
 
 
@@ -84,7 +84,7 @@ def _check_nots_at_the_end(tree: PatternTree) -> None:
             raise MalformedPatternError(
                 describe(element),
                 "it has a window of its own, but is not at the end: elements that take events follow",
-                "Put the window on the element that follows: a not lasts until that takes an event.",
+                "Put the window on the element that follows: the negation lasts until that element takes an event.",
             )
 
 

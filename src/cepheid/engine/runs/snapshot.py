@@ -25,7 +25,7 @@ from cepheid.engine.tables.tabulate import Tables
 from cepheid.errors import StateError
 
 MAGIC = b"CEPHEID\n"
-FORMAT = 1
+FORMAT = 2
 _SAVED = ("lists", "slots", "counters")
 _USED = {
     "runs": l.Q_USED_RUNS,
@@ -112,12 +112,12 @@ def _check(header: dict[str, Any], tables: Tables) -> None:
     if header["format"] != FORMAT:
         raise StateError(
             f"the saved state has format {header['format']}, this version reads format {FORMAT}.\n"
-            "  Use the version of Cepheid that wrote it, or begin anew without the state."
+            "  Use the version of Cepheid that wrote it, or start without the state."
         )
     given = tables.fingerprint
     if header["pattern"] != given or header["timeouts"] != bool(tables.arrays.params[l.P_TIMEOUTS]):
         raise StateError(
             "the saved state belongs to another pattern, other types of columns, or other options "
             f"(fingerprint {header['pattern']}, given {given}).\n"
-            "  Go on with the pattern that it was saved with, or begin anew without the state."
+            "  Continue with the pattern that it was saved for, or start without the state."
         )

@@ -6,12 +6,24 @@ and no coordinates.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TypeAlias
 
 from cepheid.explain.text.outline import LINKS, one_line, qualities, skip_text, window_text
-from cepheid.syntax.tree import Contiguity, Element, Link, Loop, Not, PatternTree, Sequence, SkipKind, Variable
+from cepheid.syntax.tree import (
+    AllOfMembers,
+    Body,
+    Contiguity,
+    Element,
+    Link,
+    Loop,
+    Not,
+    OneOf,
+    PatternTree,
+    SkipKind,
+    Variable,
+)
 
 
 class Stroke(Enum):
@@ -100,8 +112,11 @@ def picture(tree: PatternTree) -> Picture:
     return Picture(before, _steps(tree.body), window, skip)
 
 
-def _steps(sequence: Sequence) -> tuple[Step, ...]:
-    return tuple(_step(element) for element in sequence.elements)
+def _steps(body: Body) -> tuple[Step, ...]:
+    """The parts of a body; alternatives and members have a word between them instead of a link."""
+    word = {OneOf: "or", AllOfMembers: "and"}.get(type(body), "")
+    steps = [_step(part) for part in body.parts]
+    return tuple(replace(step, link=word) if word and number else step for number, step in enumerate(steps))
 
 
 def _step(element: Element | Not) -> Step:

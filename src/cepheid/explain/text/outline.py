@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cepheid.syntax.durations import to_text
-from cepheid.syntax.notation import condition_text
+from cepheid.syntax.notation import condition_text, inner_contiguity
 from cepheid.syntax.tree import (
+    AllOfMembers,
     Condition,
     Contiguity,
     Element,
@@ -19,6 +20,7 @@ from cepheid.syntax.tree import (
     Loop,
     Not,
     NotLink,
+    OneOf,
     PatternTree,
     Sequence,
     Skip,
@@ -26,6 +28,7 @@ from cepheid.syntax.tree import (
     Variable,
     Window,
 )
+from cepheid.syntax.visitor import PartVisitor
 
 LINKS = {
     Link.BEGIN: "begin",
@@ -44,6 +47,8 @@ def outline(tree: PatternTree) -> tuple[str, ...]:
     if tree.window is not None:
         lines.append(f"within {window_text(tree.window)}")
     lines.append(f"skip: {skip_text(tree.skip)}")
+    if tree.once_per is not None:
+        lines.append(f"once per {to_text(tree.once_per)}")
     return tuple(lines)
 
 
@@ -76,8 +81,15 @@ def qualities(element: Element | Not, with_until: bool = True) -> Iterator[str]:
             yield times_text(element.loop)
         if element.optional:
             yield "optional"
+        inner = inner_contiguity(element)
+        if inner is not Contiguity.RELAXED:
+            yield "consecutive" if inner is Contiguity.STRICT else "all combinations"
         if element.loop is not None:
             yield from _loop_qualities(element.loop, with_until)
+        if element.having is not None:
+            yield f"having {one_line(element.having)}"
+        if element.within_since is not None:
+            yield f"within {to_text(element.within_since.span)} since {element.within_since.variable}"
     if element.within_previous is not None:
         yield f"within {to_text(element.within_previous)} since the previous event"
 
@@ -88,10 +100,8 @@ def one_line(condition: Condition) -> str:
 
 
 def _loop_qualities(loop: Loop, with_until: bool) -> Iterator[str]:
-    if loop.inner is not Contiguity.RELAXED:
-        yield "consecutive" if loop.inner is Contiguity.STRICT else "all combinations"
     if loop.greedy:
-        yield "greedy"
+        yield "whole" if loop.whole else "greedy"
     if loop.gaps is not None:
         if loop.gaps.every is not None:
             yield f"less than {to_text(loop.gaps.every)} apart"
@@ -101,19 +111,46 @@ def _loop_qualities(loop: Loop, with_until: bool) -> Iterator[str]:
         yield f"until {one_line(loop.until)}"
 
 
+class _Lines(PartVisitor[Iterator[str]]):
+    """The lines of an element or not, groups indented. `link` is written instead of its own, if given."""
+
+    def __init__(self, indent: str = "", link: str | None = None) -> None:
+        self._indent = indent
+        self._link = link
+
+    def variable(self, element: Element, body: Variable) -> Iterator[str]:
+        yield self._line(element, _named(body.name, body.condition))
+        for fold in body.folds:
+            yield f"{self._indent}  fold {fold.name}: {fold.init}, then {fold.update}"
+
+    def group(self, element: Element, body: Sequence) -> Iterator[str]:
+        yield self._line(element, "a group")
+        yield from _sequence(body, f"{self._indent}  ")
+
+    def one_of(self, element: Element, body: OneOf) -> Iterator[str]:
+        yield self._line(element, "one of")
+        yield from self._parts(body.alternatives, "or")
+
+    def all_of(self, element: Element, body: AllOfMembers) -> Iterator[str]:
+        least = "all of" if body.at_least == len(body.members) else f"{body.at_least} of {len(body.members)}:"
+        yield self._line(element, f"in any order, {least}")
+        yield from self._parts(body.members, "and")
+
+    def negation(self, negation: Not) -> Iterator[str]:
+        yield self._line(negation, _named(negation.name, negation.condition))
+
+    def _parts(self, parts: tuple[Element, ...], word: str) -> Iterator[str]:
+        for number, part in enumerate(parts):
+            yield from _Lines(f"{self._indent}  ", word if number else "-").visit(part)
+
+    def _line(self, part: Element | Not, text: str) -> str:
+        extras = "".join(f", {quality}" for quality in qualities(part))
+        return f"{self._indent}{self._link or LINKS[part.link]} {text}{extras}"
+
+
 def _sequence(sequence: Sequence, indent: str) -> Iterator[str]:
-    for element in sequence.elements:
-        link = LINKS[element.link]
-        extras = "".join(f", {quality}" for quality in qualities(element))
-        if isinstance(element, Not):
-            yield f"{indent}{link} {_named(element.name, element.condition)}{extras}"
-        elif isinstance(element.body, Variable):
-            yield f"{indent}{link} {_named(element.body.name, element.body.condition)}{extras}"
-            for fold in element.body.folds:
-                yield f"{indent}  fold {fold.name}: {fold.init}, then {fold.update}"
-        else:
-            yield f"{indent}{link} a group{extras}"
-            yield from _sequence(element.body, f"{indent}  ")
+    for part in sequence.elements:
+        yield from _Lines(indent).visit(part)
 
 
 def _named(name: str, condition: Condition | None) -> str:

@@ -20,14 +20,16 @@ from cepheid.explain.diagram.svg_drawing import to_svg
 from cepheid.explain.timeline.page import fragment, page
 from cepheid.explain.timeline.panels import OWN_COLUMNS, Reading, columns_of, panels, time_column
 from cepheid.explain.timeline.plain_rows import PlainRow, is_time, plain_rows
-from cepheid.rows.in_memory import to_table
+from cepheid.options import count, path_of
+from cepheid.options import names as names_given
+from cepheid.rows.given import to_table
 from cepheid.syntax.builder import PatternBuilder
 from cepheid.syntax.notation import to_text
 from cepheid.syntax.tree import Not, PatternTree, walk
 
 
 class Timeline:
-    """Matches on a time axis. A notebook shows it; `save` writes a page that needs no network."""
+    """Matches on a time axis. A notebook displays it; `save` writes a self-contained page."""
 
     def __init__(self, body: str, title: str, partitions: int) -> None:
         self._body = body
@@ -42,7 +44,7 @@ class Timeline:
 
     def save(self, path: str | Path) -> Path:
         """Write the page to a file."""
-        place = Path(path)
+        place = path_of(path)
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(self.html, encoding="utf-8")
         return place
@@ -64,11 +66,11 @@ def timeline(
     n: int = 10,
     title: str = "Timeline",
 ) -> Timeline:
-    """Draw matches, and the events around them, on a time axis: a panel for each of up to `n` partitions.
+    """Draw matches and the events around them on a time axis, one panel for each of up to `n` partitions.
 
-    `matches`: rows as `found.matches` gives them. `events`: the rows that were searched, at least those of the
-    partitions to be seen. `pattern` makes windows, nots and the drawing of the pattern visible. Without
-    `partition_by` and `order_by` both are told from the columns of the matches.
+    `matches` are rows as in `found.matches`; `events` are the rows that were searched, at least those of the partitions
+    to draw. With `pattern`, windows, negations and the diagram are drawn, too. Without `partition_by` and `order_by`,
+    both are inferred from the columns of the matches.
 
     >>> from cepheid import Pattern
     >>> rows = [{"id": 1, "t": 1, "kind": "a"}, {"id": 1, "t": 4, "kind": "b"}]
@@ -77,14 +79,15 @@ def timeline(
     >>> timeline(found.matches, events=rows, pattern=pair)
     Timeline(1 partitions)
     """
+    n = count(n, "n")
     tree = pattern.tree if isinstance(pattern, PatternBuilder) else pattern
     if isinstance(matches, pa.Table):
         matches, events = _few_partitions(matches, events, n)
     rows = plain_rows(matches)
     happened = [] if events is None else plain_rows(events)
     keys, names = columns_of(rows, tree)
-    keys = keys if partition_by is None else _names(partition_by)
-    order = time_column(rows, names) if order_by is None else _names(order_by)
+    keys = keys if partition_by is None else names_given(partition_by, "partition_by")
+    order = time_column(rows, names) if order_by is None else names_given(order_by, "order_by")
     if happened and not order:
         raise InputError(
             "it is not known when the events happened: no column of theirs holds the matches' start_time.\n"
@@ -150,7 +153,3 @@ def _test(predicate: Predicate) -> Callable[[PlainRow], bool] | None:
             return False
 
     return test
-
-
-def _names(given: str | Iterable[str]) -> tuple[str, ...]:
-    return (given,) if isinstance(given, str) else tuple(given)

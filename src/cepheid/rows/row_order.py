@@ -1,0 +1,89 @@
+"""Rows of a table in the order of a MATCH_RECOGNIZE clause: by partition, then by ORDER BY (rule 2).
+
+In: an Arrow table, the partition columns and the order columns. Out: `OrderedRows`. NULL is a partition like any other;
+in the order it stands where the clause says; NaN is the largest double, as in Spark. Ties keep the order they came in.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cepheid.engine.kernel.sorting import grouped_by_time
+from cepheid.errors import InputError
+from cepheid.rowpattern.model import Sort
+from cepheid.rows.arrange import Integers, partition_codes
+
+
+@dataclass(frozen=True, slots=True)
+class OrderedRows:
+    """A table in order; partition p has the rows `bounds[p]` to `bounds[p + 1]`."""
+
+    table: pa.Table
+    bounds: Integers
+
+
+def ordered(
+    table: pa.Table,
+    partition_by: tuple[str, ...],
+    order_by: tuple[Sort, ...],
+    encoded: frozenset[str] = frozenset(),
+) -> OrderedRows:
+    """The rows of a table in order. `encoded`: partition columns that came as dictionaries without doubles."""
+    codes, count = partition_codes(table, partition_by, encoded)
+    times = _times(table, order_by)
+    if times is not None:
+        order, bounds = grouped_by_time(codes, count, times)
+    else:
+        order = _sorted(table, codes, order_by)
+        bounds = np.concatenate(([0], np.cumsum(np.bincount(codes, minlength=count)))).astype(np.int64)
+    if not np.array_equal(order, np.arange(len(order))):
+        table = table.take(pa.array(order))
+    return OrderedRows(table, bounds)
+
+
+def _times(table: pa.Table, order_by: tuple[Sort, ...]) -> Integers | None:
+    """Numbers that have the order of the rows, where one column of whole numbers or times decides it."""
+    if not order_by:
+        return np.zeros(table.num_rows, np.int64)
+    if len(order_by) > 1:
+        return None
+    column = table[order_by[0].column.parts[0]]
+    kind = column.type
+    if pa.types.is_timestamp(kind) or pa.types.is_date64(kind):
+        column = column.cast(pa.int64())
+    elif pa.types.is_date32(kind):
+        column = column.cast(pa.int32())
+    elif not pa.types.is_integer(kind) or pa.types.is_uint64(kind):
+        return None
+    if column.null_count:
+        return None
+    numbers: Integers = column.cast(pa.int64()).combine_chunks().to_numpy(zero_copy_only=False)
+    return ~numbers if order_by[0].descending else numbers  # ~ turns the order round, for the least number too
+
+
+def _sorted(table: pa.Table, codes: Integers, order_by: tuple[Sort, ...]) -> Integers:
+    keys = {"partition": pa.array(codes)}
+    directions = [("partition", "ascending")]
+    for number, sort in enumerate(order_by):
+        column = table[sort.column.parts[0]].combine_chunks()
+        if pa.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        if column.null_count:
+            keys[f"null{number}"] = column.is_null()
+            directions.append((f"null{number}", "descending" if sort.nulls_first else "ascending"))
+        way = "descending" if sort.descending else "ascending"
+        if pa.types.is_floating(column.type):
+            keys[f"nan{number}"] = pc.is_nan(column)
+            directions.append((f"nan{number}", way))
+        keys[f"key{number}"] = column
+        directions.append((f"key{number}", way))
+    try:
+        order: Integers = pc.sort_indices(pa.table(keys), sort_keys=directions).to_numpy().astype(np.int64)
+    except pa.ArrowException as error:
+        names = ", ".join(sort.column.parts[0] for sort in order_by)
+        raise InputError(f"rows cannot be sorted by {names}: {error}.\n  Order by plain columns.") from error
+    return order
