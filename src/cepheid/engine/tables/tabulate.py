@@ -17,7 +17,7 @@ from cepheid.automaton.extent import beyond_twelve_rules
 from cepheid.automaton.fingerprint import fingerprint
 from cepheid.automaton.model import Automaton, Position, Take
 from cepheid.conditions import Predicate, Registers
-from cepheid.conditions.expression import Expression, SparkExpression
+from cepheid.conditions.expression import TRUE, Expression, SparkExpression
 from cepheid.engine.kernel import layout as l
 from cepheid.engine.tables import dominance
 from cepheid.engine.tables.pages import pages
@@ -112,6 +112,9 @@ class Options:
     max_state_bytes: int | None = None
     """What partial matches, and matches not yet handed over, may take; None: a share of the memory (`limits`)."""
     dominance: bool = True
+    computes_early: bool = False
+    """Whether values that may fail are computed for all events that may need them: on Spark, where nobody can compute
+    them later (see `programs`)."""
 
 
 def tabulate(automaton: Automaton, options: Options) -> Tables:
@@ -119,11 +122,21 @@ def tabulate(automaton: Automaton, options: Options) -> Tables:
     return _Tabulation(automaton, options).tables()
 
 
+def _own_event(automaton: Automaton) -> dict[str, Expression]:
+    """By variable, what its events satisfy by themselves; nothing of a variable that several conditions take."""
+    found: dict[str, Expression] = {}
+    for position in automaton.positions:
+        for take in (*(way.take for way in position.continuations), *position.rivals):
+            name, own = automaton.variables[take.variable], automaton.predicates[take.predicate].own_event
+            found[name] = own if found.get(name, own) == own else TRUE
+    return found
+
+
 class _Tabulation:
     def __init__(self, automaton: Automaton, options: Options) -> None:
         self.automaton = automaton
         self.options = options
-        self.compiler = Compiler(automaton.registers)
+        self.compiler = Compiler(automaton.registers, _own_event(automaton), options.computes_early)
         self.lists: list[int] = []
         self.ways: list[list[int]] = []
         self.sets: list[list[int]] = []
@@ -144,7 +157,7 @@ class _Tabulation:
         programs = np.zeros((len(automaton.predicates), 2), np.int64)
         for index, predicate in enumerate(automaton.predicates):
             if predicate.rest is not None:
-                programs[index] = self.compiler.condition(predicate.rest)
+                programs[index] = self.compiler.condition(predicate.rest, predicate.own_event)
         for position in automaton.positions:
             for ending in position.endings:
                 self.endings.setdefault(ending, len(automaton.positions) + len(self.endings))
