@@ -183,6 +183,6 @@ def test_skip_strategies() -> None:
     ],
 )
 def test_skip_strategies_that_are_none(text: str, says: str) -> None:
-    with pytest.raises(MalformedPatternError, match="SASE text, line 1, column [34]") as caught:
+    with pytest.raises(MalformedPatternError, match=r"SASE text, line 1, column [34]") as caught:
         Pattern.parse(f"EVENT SEQ(A a, !(N n), B b) {text}")
     assert says in str(caught.value)

@@ -119,9 +119,7 @@ class Matcher:
         self.pool = drive.pool
         return drive.decided()
 
-    def advance(
-        self, moment: int, where: Callable[[int, int], str] = by_number
-    ) -> tuple[Assignments, Assignments]:
+    def advance(self, moment: int, where: Callable[[int, int], str] = by_number) -> tuple[Assignments, Assignments]:
         """Let time move on in all partitions. `where`: how an error calls a slot, beside no event."""
         return self._finish(l.ADVANCE, moment, where)
 
@@ -255,9 +253,7 @@ class Matcher:
             self.pool = with_slots(self.pool, count)
             self.next_ordinal = np.concatenate((self.next_ordinal, np.zeros(count - self.slots, np.int64)))
 
-    def _finish(
-        self, finish: int, moment: int, where: Callable[[int, int], str]
-    ) -> tuple[Assignments, Assignments]:
+    def _finish(self, finish: int, moment: int, where: Callable[[int, int], str]) -> tuple[Assignments, Assignments]:
         drive = _Drive(self.tables, self.pool)
         drive.finish(self.held, finish, moment, where)
         self.pool = drive.pool

@@ -18,7 +18,7 @@ from cepheid.rowpattern.binding import BoundRowPattern, bind, located
 from cepheid.rowpattern.expression import Folded, reads_of
 from cepheid.rowpattern.model import Measure, RowPattern
 from cepheid.rowpattern.reference import MAX_STEPS, Reference
-from cepheid.rows.in_memory import to_table
+from cepheid.rows.given import to_table
 from cepheid.rows.row_order import OrderedRows, ordered
 
 
