@@ -45,7 +45,6 @@ NAMES = (
     "EVENT",
     "SEQ",
     "two words",
-    "a`b",
     "naïve",
     "seq[1]",
 )
