@@ -54,8 +54,8 @@ for number in range(400):
 print(f"{len(logins):,} logins from 400 addresses")
 
 # %% [markdown]
-# Five or more failures, each less than ten seconds after the one before. The loop is greedy: it takes every failure that
-# it can, so `LAST(failure.account)` is the account tried last.
+# Five or more failures, each less than ten seconds after the one before. The loop is greedy: it takes every failure
+# that it can, so `LAST(failure.account)` is the account tried last.
 
 # %%
 guessed = (

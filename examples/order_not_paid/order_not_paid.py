@@ -68,8 +68,8 @@ assert {match["order_id"] for match in found.matches} == unpaid
 print(f"{len(found.matches)} orders were not paid, exactly those that were planted")
 
 # %% [markdown]
-# You can also look for orders that *are* paid and use the timeouts, the runs that waited in vain. A timeout has `at`, the
-# moment when the wait ended. Cancelled orders time out as well.
+# You can also look for orders that *are* paid and use the timeouts, the runs that waited in vain. A timeout has `at`,
+# the moment when the wait ended. Cancelled orders time out as well.
 
 # %%
 paid = (

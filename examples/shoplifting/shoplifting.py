@@ -13,8 +13,8 @@ shop = open_shop(tags=5_000, seed=7)
 print(f"{shop.readings.num_rows:,} readings of 5,000 tags")
 
 # %% [markdown]
-# `not_followed_by` forbids a reading at the counter between the shelf and the exit. `past_last_event` gives one match per
-# theft, although a tag may have been seen on the shelf several times.
+# `not_followed_by` forbids a reading at the counter between the shelf and the exit. `past_last_event` gives one match
+# per theft, although a tag may have been seen on the shelf several times.
 
 # %%
 shoplifting = (

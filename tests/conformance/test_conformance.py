@@ -41,7 +41,7 @@ def test_reference(name: str) -> None:
     assert (tally.passes, tally.skipped) == (SIZES[name], 0)
 
 
-@pytest.mark.parametrize("name", sorted(SIZES.keys() - {"corner-probes.jsonl", "corners.jsonl.gz"}))
+@pytest.mark.parametrize("name", sorted(SIZES))
 def test_kernel(name: str) -> None:
     tally = conformance.run(conformance.read(HERE / name), conformance.ENGINES["kernel"])
     assert tally.problems == []

@@ -148,5 +148,5 @@ def test_damaged_state_is_refused() -> None:
         restore(tables, b"something else")
     with pytest.raises(StateError, match="cut off"):
         restore(tables, saved[:-1])
-    with pytest.raises(StateError, match="format 2"):
-        restore(tables, saved.replace(b'"format": 1', b'"format": 2'))
+    with pytest.raises(StateError, match="format 3"):
+        restore(tables, saved.replace(b'"format": 2', b'"format": 3'))

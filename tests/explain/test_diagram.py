@@ -173,7 +173,6 @@ def test_choices_and_members_in_any_order() -> None:
             "or",
             "and",
             "whole",
-            "within 5 since e",
             "once per 5",
         ):
             assert words in drawn, (form, words)

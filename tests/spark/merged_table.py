@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from cepheid import Pattern
 from cepheid.spark import table
-from cepheid.spark.stream.sinks import PROVIDER, ROCKSDB
+from cepheid.spark.stream.query import PROVIDER, ROCKSDB
 
 JAR, PLACE = sys.argv[1], Path(sys.argv[2])
 NOON = datetime(2025, 1, 1, 12)

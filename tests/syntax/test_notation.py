@@ -11,6 +11,7 @@ from syntax.strategies import durations, patterns
 
 from cepheid.syntax import PatternBuilder as Pattern
 from cepheid.syntax import PatternTree, skip, to_python, to_text
+from cepheid.syntax.combinations import all_of, one_of
 from cepheid.syntax.tree import AllOf, AnyOf, Not, SqlText, variables, walk
 
 X, Y, Z = SqlText("x"), SqlText("y"), SqlText("z")
@@ -18,17 +19,18 @@ X, Y, Z = SqlText("x"), SqlText("y"), SqlText("z")
 
 def rebuilt(source: str) -> PatternTree:
     names = {"Pattern": Pattern, "skip": skip, "AllOf": AllOf, "AnyOf": AnyOf, "SqlText": SqlText}
+    names |= {"one_of": one_of, "all_of": all_of}
     pattern = eval(source, names)
     assert isinstance(pattern, Pattern)
     return pattern.tree
 
 
-@given(st.one_of(patterns(), patterns(lengths=durations())))
+@given(st.one_of(patterns(beyond=True), patterns(lengths=durations(), beyond=True)))
 def test_python_rebuilds_the_pattern(tree: PatternTree) -> None:
     assert rebuilt(to_python(tree)) == tree
 
 
-@given(patterns())
+@given(patterns(beyond=True))
 def test_the_compact_notation_is_one_line_and_names_every_element(tree: PatternTree) -> None:
     text = to_text(tree)
     assert "\n" not in text

@@ -38,6 +38,7 @@ _SECTIONS: dict[str, dict[str, type | tuple[type, ...]]] = {
         "max_bucket_bytes": int,
         "max_runs": int,
         "max_matches_per_event": int,
+        "max_state_bytes": int,
         "negation": str,
         "watermark": str,
         "max_ahead": str,
@@ -45,7 +46,7 @@ _SECTIONS: dict[str, dict[str, type | tuple[type, ...]]] = {
         "id": str,
     },
     "sinks": {"matches": dict, "timeouts": dict, "late": dict, "rejected": dict, "timeline": dict},
-    "stream": {"checkpoint": str, "trigger": str, "flush": bool},
+    "stream": {"checkpoint": str, "trigger": str, "flush": bool, "on_error": str},
     "spark": {},
 }
 _SINK: dict[str, type | tuple[type, ...]] = {
@@ -77,8 +78,9 @@ class Streaming:
     """How a stream runs: where its state is kept, when it looks for rows, whether it ends the input."""
 
     checkpoint: str
-    trigger: dict[str, Any]
+    trigger: str | None
     flush: bool
+    on_error: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,16 +185,10 @@ def _streaming(is_stream: bool, data: dict[str, Any], draws: bool) -> Streaming 
         for key in ("table", "mode", "partition_by"):
             if key in sink:
                 raise InputError(f"[sinks.{name}]: {key} is for batches.\n  A stream writes files: path and format.")
-    return Streaming(given["checkpoint"], _trigger(given.get("trigger")), given.get("flush", False))
-
-
-def _trigger(given: str | None) -> dict[str, Any]:
-    """`available now`, a time between micro-batches, or as fast as they come."""
-    if given is None:
-        return {}
-    if given == "available now":
-        return {"availableNow": True}
-    return {"processingTime": duration(given, "[stream]: trigger", ', or "available now"')}
+    trigger = given.get("trigger")
+    if trigger not in (None, "available now"):
+        duration(trigger, "[stream]: trigger", ', or "available now"')
+    return Streaming(given["checkpoint"], trigger, given.get("flush", False), given.get("on_error", "stop"))
 
 
 def _match(given: dict[str, Any]) -> dict[str, Any]:

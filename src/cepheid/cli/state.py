@@ -28,7 +28,7 @@ def add_to(commands: Any) -> None:
     """Add the command to a parser."""
     state = commands.add_parser(
         "state",
-        help="say whose state a stream's checkpoint holds, how far the stream has come, and what waits",
+        help="show which pattern a checkpoint belongs to, how far its stream has come, and what is waiting",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -38,14 +38,14 @@ def add_to(commands: Any) -> None:
         metavar="N",
         type=int,
         default=10,
-        help="show so many of the live runs, the oldest first (default: 10); 0: do not read the state",
+        help="how many live runs to show, oldest first (default: 10); 0: do not read the state",
     )
     state.set_defaults(run=_state)
 
 
 def _state(arguments: argparse.Namespace) -> int:
     from cepheid.spark.embedded import job_session
-    from cepheid.spark.stream.checkpoints import checkpoint_facts
+    from cepheid.spark.stream.checkpoint.facts import checkpoint_facts
 
     console = Console(highlight=False, soft_wrap=True)
     with job_session("cepheid state", {}) as session:
@@ -63,7 +63,7 @@ def _state(arguments: argparse.Namespace) -> int:
 
 
 def _show(console: Console, session: SparkSession, checkpoint: str, most: int, width: int) -> None:
-    from cepheid.spark.stream.state_reader import StateReader
+    from cepheid.spark.stream.state.reader import StateReader
 
     reader = StateReader.open(session, checkpoint)
     runs, pending = reader.runs().cache(), reader.pending().count()

@@ -21,6 +21,7 @@ from cepheid.conditions.expression import (
     Cast,
     Column,
     Expression,
+    Field,
     FoldValue,
     Literal,
     Name,
@@ -30,6 +31,7 @@ from cepheid.conditions.expression import (
 )
 from cepheid.conditions.functions.definition import Arguments
 from cepheid.conditions.functions.table import function_of
+from cepheid.conditions.printing import quoted
 from cepheid.conditions.scope import Scope
 from cepheid.conditions.types import DataType, Kind
 from cepheid.errors import ConditionError, EvaluationError, InputError
@@ -137,18 +139,35 @@ class Checker:
             except InputError as error:
                 problem, _, remedy = str(error).partition("\n")
                 raise self._error(name.span, problem, remedy.strip()) from None
+            if found is None and fields:  # a column whose own name has dots
+                found, fields = schema.find(".".join(name.parts)), []
             if found is None:
                 raise self._unknown_name(name)
             column = Column(found[0], type=found[1], span=name.span)
-        if not fields:
-            return column
-        if column.type.is_known and column.type.kind is not Kind.OTHER:
-            problem = f"column `{head}` is a {column.type} and has no field `{fields[0]}`"
-            raise self._error(name.span, problem, f"`{head}` is also no variable of the pattern")
-        from cepheid.conditions.printing import quoted
+        for index, field in enumerate(fields):
+            if column.type.is_known and not column.type.fields:
+                return self._inside(name, column, fields[index:])
+            column = self._field(name, column, field)
+        return column
 
+    def _field(self, name: Name, struct: Expression, field: str) -> Expression:
+        fields = {known.casefold(): (known, data_type) for known, data_type in struct.type.fields}
+        if not struct.type.is_known:
+            return Field(struct, field, span=name.span)
+        found = fields.get(field.casefold())
+        if found is None:
+            names = [known for known, _ in struct.type.fields]
+            remedy = did_you_mean(field, names) or "its fields are " + ", ".join(f"`{known}`" for known in names)
+            raise self._error(name.span, f"`{struct}` has no field `{field}`", remedy)
+        return Field(struct, found[0], type=found[1], span=name.span)
+
+    def _inside(self, name: Name, column: Expression, fields: list[str]) -> Expression:
+        """What is inside a map or an array of structs, which Spark alone reads."""
+        if column.type.kind is not Kind.OTHER:
+            problem = f"`{column}` is a {column.type} and has no field `{fields[0]}`"
+            raise self._error(name.span, problem, f"`{name.parts[0]}` is also no variable of the pattern")
         path = "".join(f".{quoted(part)}" for part in fields)
-        return SparkExpression("a field of a struct", (column, path), span=name.span)
+        return SparkExpression("what is inside a map or an array", (column, path), span=name.span)
 
     def _unknown_name(self, name: Name) -> ConditionError:
         head, *fields = name.parts

@@ -38,7 +38,8 @@ class Columns(NamedTuple):
     ordinal: npt.NDArray[np.int64]
     values: npt.NDArray[np.int64]
     known: npt.NDArray[np.uint64]
-    forbidden: npt.NDArray[np.uint8]
+    forbidden: npt.NDArray[np.int64]
+    """Where single starts are forbidden (`to_next`): the moment at which this event was, NEVER if it may be a start."""
     before: npt.NDArray[np.int64]
     """For each not at the start, ordinal and time of the last event before this one that satisfies it; of a not that
     reads variables, row and time of the last one that may."""
@@ -70,7 +71,7 @@ def columns_of(
         ordinal=np.arange(count),
         values=encoded,
         known=known,
-        forbidden=np.zeros(count if params[l.P_SKIP] == l.TO_NEXT else 1, np.uint8),
+        forbidden=np.full(count if params[l.P_SKIP] == l.TO_NEXT else 1, l.NEVER),
         before=np.zeros((count if nots else 1, max(1, 2 * nots)), np.int64),
     )
 
@@ -149,7 +150,7 @@ def nothing_held(tables: Tables) -> Columns:
         none,
         np.zeros((0, width), np.int64),
         unsigned,
-        np.zeros(0, np.uint8),
+        none,
         np.zeros((0, nots), np.int64),
     )
 

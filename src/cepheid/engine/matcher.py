@@ -23,9 +23,10 @@ from cepheid.engine.columns import Columns, columns, columns_of, joined, nothing
 from cepheid.engine.kernel import buffer, drive
 from cepheid.engine.kernel import layout as l
 from cepheid.engine.kernel.compiling import announce_compilation
-from cepheid.engine.problems import problem
+from cepheid.engine.limits import state_limit
+from cepheid.engine.problems import problem, too_large
 from cepheid.engine.runs import not_before
-from cepheid.engine.runs.pool import WITH_EVENTS, WITH_RUNS, Pool, grown, new_pool, with_slots
+from cepheid.engine.runs.pool import Pool, bytes_of, grown, growth_needed, new_pool, with_slots
 from cepheid.engine.tables.tabulate import Options, Tables, tabulate
 from cepheid.rows.arrange import Arranged, Integers
 from cepheid.rows.assemble import Assignments
@@ -36,6 +37,8 @@ Sift: TypeAlias = Callable[[Integers, Integers, Integers], npt.NDArray[np.bool_]
 
 FEWEST, MOST = 256, 1 << 16
 """Runs and nodes that there is room for at first."""
+ENTRY = 24
+"""Bytes for an event of a match: its match, its variable, its row."""
 
 
 def by_number(partition: int, event: int) -> str:
@@ -281,7 +284,6 @@ class _Drive:
         progress = np.array([0, bounds[0], finish, moment], np.int64)
         self._run(
             lambda: drive.match_sorted(self.tables.arrays, columns, self.pool, bounds, slot_of, progress),
-            progress,
             lambda: (int(slot_of[progress[0]]) if len(slot_of) else 0, where(int(progress[0]), int(progress[1]))),
         )
 
@@ -289,16 +291,19 @@ class _Drive:
         progress = np.array([0, 0, finish, moment], np.int64)
         self._run(
             lambda: drive.finish_slots(self.tables.arrays, columns, self.pool, progress),
-            progress,
             lambda: (int(progress[0]), where(int(progress[0]), l.NONE)),
         )
 
-    def _run(self, call: Callable[[], int], progress: Integers, place: Callable[[], tuple[int, str]]) -> None:
+    def _run(self, call: Callable[[], int], place: Callable[[], tuple[int, str]]) -> None:
         announce_compilation()
-        stopped_at = (-1, -1)
+        limit = state_limit(self.tables.max_state_bytes)
         while True:
             status = call()
             pool = self.pool
+            found = self.matches.bytes_with(pool, pool.matches, l.Q_MATCHES)
+            found += self.timeouts.bytes_with(pool, pool.timeouts, l.Q_TIMEOUTS)
+            if bytes_of(pool) + found > limit:
+                raise too_large(self.tables, pool, *place(), found, 0, limit)
             self.matches.add(pool, pool.matches, l.Q_MATCHES)
             self.timeouts.add(pool, pool.timeouts, l.Q_TIMEOUTS)
             if status == l.DONE:
@@ -306,16 +311,12 @@ class _Drive:
             if status != l.GROW:
                 raise problem(status, self.tables, pool, *place())
             buffer.collect(pool.lists, pool.slots, pool.runs, pool.nodes, pool.counters)
-            here = (int(progress[0]), int(progress[1]))
-            half = len(pool.nodes) // 2
-            scarce = pool.counters[l.Q_USED_NODES] > half or pool.counters[l.Q_USED_RUNS] > half
-            if scarce or here == stopped_at:
-                self.pool = pool = grown(pool, WITH_RUNS)
-                if self.tables.arrays.params[l.P_INDEXED]:
-                    drive.index_runs(self.tables.arrays, pool)
-            if here == stopped_at or len(pool.matches) < MOST:
-                self.pool = grown(pool, WITH_EVENTS)
-            stopped_at = here
+            growth = growth_needed(pool, MOST)
+            if bytes_of(pool) + growth.bytes_more(pool) + found > limit:
+                raise too_large(self.tables, pool, *place(), found, growth.bytes_more(pool), limit)
+            self.pool = grown(pool, growth)
+            if growth.with_runs > 1 and self.tables.arrays.params[l.P_INDEXED]:
+                drive.index_runs(self.tables.arrays, self.pool)
 
     def decided(self) -> tuple[Assignments, Assignments]:
         return self.matches.assignments(), self.timeouts.assignments()
@@ -328,7 +329,13 @@ class _Decided:
         self.parts: list[tuple[Integers, Integers, Integers]] = []
         self.moments: list[Integers] = []
         self.count = 0
+        self.entries = 0
         self.sift: Sift | None = None
+
+    def bytes_with(self, pool: Pool, table: Integers, counter: int) -> int:
+        """The memory that this takes together with what the kernel has decided since the last call."""
+        more = int(pool.nodes[table[: pool.counters[counter], 0], l.N_DEPTH].sum(dtype=np.int64))
+        return self.entries * ENTRY + more * ENTRY
 
     def add(self, pool: Pool, table: Integers, counter: int) -> None:
         """Take over what the kernel has decided since the last call."""
@@ -347,6 +354,7 @@ class _Decided:
         self.parts.append((match, variable, row))
         self.moments.append(moments)
         self.count += len(lengths)
+        self.entries += len(row)
 
     def assignments(self) -> Assignments:
         nothing = np.zeros(0, np.int64)

@@ -7,7 +7,7 @@ from cepheid.errors import InputError
 if TYPE_CHECKING:
     from cepheid.spark.session import SESSION_OPTIONS
     from cepheid.spark.sinks import files, table
-    from cepheid.spark.stream.state_reader import StateReader
+    from cepheid.spark.stream.state.reader import StateReader
 
 __all__ = ["SESSION_OPTIONS", "StateReader", "files", "table"]
 
@@ -33,7 +33,7 @@ def __getattr__(name: str) -> Any:
 
         return SESSION_OPTIONS
     if name == "StateReader":
-        from cepheid.spark.stream.state_reader import StateReader
+        from cepheid.spark.stream.state.reader import StateReader
 
         return StateReader
     if name in ("files", "table"):

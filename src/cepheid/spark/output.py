@@ -65,7 +65,10 @@ class Output:
         self.travelling = tuple(dict.fromkeys((*partition_by, *order_by, *shown)))
         """The columns of the events that the workers need beside bits and values."""
         self._aggregates = tuple(dict.fromkeys(a for measure in self.measures for a in measure.aggregates))
-        self.arguments = tuple(dict.fromkeys(a.argument for a in self._aggregates if a.argument is not None))
+        arguments = dict.fromkeys(a.argument for a in self._aggregates if a.argument is not None)
+        self.arguments = tuple(sorted(arguments, key=str))
+        """What measures read of events. Sorted: the columns that hold it are numbered, and state keeps these columns,
+        so the order of the measures must not matter."""
         self._types = self._types_of_aggregates()
         self.shape(timeouts=False).check_names(partition_by, [measure.name for measure in self.measures])
 

@@ -77,7 +77,7 @@ def test_outputs_restart_and_flush(spark: SparkSession, source: Source, tmp_path
     source.put(("x", 3, 8, "b"))
     query = start()
     query.awaitTermination()
-    assert ids(spark.read.parquet(out).collect(), "a", "b") == [(1, 5)]
+    assert ids(files(out).read(spark).collect(), "a", "b") == [(1, 5)]
     assert ids(spark.table("timeouts").collect(), "a", "b") == [(2, None)]
     assert [row["at"] for row in spark.table("timeouts").collect()] == [NOON + timedelta(seconds=22)]
     assert [(row["id"], row["at"]) for row in spark.table("late").collect()] == [(8, None)]
@@ -108,14 +108,13 @@ def test_outputs_restart_and_flush(spark: SparkSession, source: Source, tmp_path
     renamed = Pattern.begin("p").where("name = 'a'").followed_by("b").where("name = 'b'").within("20 seconds")
     source.put(("z", 41, 9, "b"), ("y", 42, 10, "a"))
     start(renamed).awaitTermination()
-    assert ids(spark.read.parquet(out).collect(), "a", "b") == [(1, 5)]  # 40 seconds is not behind the watermark yet
+    assert ids(files(out).read(spark).collect(), "a", "b") == [(1, 5)]  # 40 seconds is not behind the watermark yet
     assert sorted(row["id"] for row in StateReader(found(), checkpoint).pending().collect()) == [9, 10]
     assert sorted(row["id"] for row in StateReader.open(spark, checkpoint).pending().collect()) == [9, 10]
     query = start(flush=True)
     assert query.exception() is None
-    matches = spark.read.parquet(out).collect()
+    matches = files(out).read(spark).collect()
     assert ids(matches, "a", "b") == [(1, 5), (6, 9)]
-    assert {row["query"] for row in matches} == {query.id}
     assert ids(spark.table("timeouts").collect(), "a") == [(10,)]
     with pytest.raises(StateError, match="has been ended by flush=True"):
         start()
@@ -124,8 +123,8 @@ def test_outputs_restart_and_flush(spark: SparkSession, source: Source, tmp_path
 def test_a_further_stateful_operator_can_follow(spark: SparkSession, source: Source, tmp_path: Path) -> None:
     """A windowed count of the matches of two patterns, by the moments at which they were decided; the stream brings its
     own watermark."""
-    from cepheid.spark.stream.plan import FoundInStream
-    from cepheid.spark.stream.sinks import PROVIDER, ROCKSDB
+    from cepheid.spark.stream.found import FoundInStream
+    from cepheid.spark.stream.query import PROVIDER, ROCKSDB
 
     stream = source.stream.withWatermark("ts", "5 seconds")
     found = A_B.match(stream, partition_by="key", order_by=["ts", "id"], measures={"first": "FIRST(a.id)"})

@@ -36,7 +36,7 @@ def live(matcher: Matcher, moment: int) -> tuple[Integers, Integers]:
     is_alive = pool.runs[runs, l.R_OPEN] != 0
     is_alive &= held.ordinal[start] >= pool.slots[slots, l.K_FIRST_ALLOWED]  # else a match has forbidden its start
     if params[l.P_SKIP] == l.TO_NEXT:
-        is_alive &= held.forbidden[start] == 0
+        is_alive &= held.forbidden[start] == l.NEVER
     if params[l.P_WITHIN] != l.NEVER:
         is_alive &= held.time[start] > moment - params[l.P_WITHIN]
     if params[l.P_COUNT] != l.NEVER and not params[l.P_TIMEOUTS]:

@@ -25,7 +25,7 @@ from cepheid.engine.tables.tabulate import Tables
 from cepheid.errors import StateError
 
 MAGIC = b"CEPHEID\n"
-FORMAT = 1
+FORMAT = 2
 _SAVED = ("lists", "slots", "counters")
 _USED = {
     "runs": l.Q_USED_RUNS,

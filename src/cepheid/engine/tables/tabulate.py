@@ -13,11 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from cepheid.automaton.extent import beyond_twelve_rules
 from cepheid.automaton.fingerprint import fingerprint
 from cepheid.automaton.model import Automaton, Position, Take
 from cepheid.conditions import Predicate, Registers
 from cepheid.conditions.expression import Expression, SparkExpression
 from cepheid.engine.kernel import layout as l
+from cepheid.engine.tables import dominance
 from cepheid.engine.tables.pages import pages
 from cepheid.engine.tables.programs import Compiler, NotCompiled
 from cepheid.syntax.tree import Contiguity, EventCount, NotLink, SkipKind, Span
@@ -71,6 +73,7 @@ class Tables:
     """The predicates that each word of an event's bits holds, bit by bit (see `pages`)."""
     taken_before: str | None = None
     """The fingerprint, if it was taken before conditions were reduced to their text, which holds names of variables."""
+    max_state_bytes: int | None = None
 
     @property
     def fingerprint(self) -> str:
@@ -94,24 +97,14 @@ class Options:
     timeouts: bool = False
     max_runs: int = 10_000_000
     max_matches_per_event: int = 1_000_000
+    max_state_bytes: int | None = None
+    """What partial matches, and matches not yet handed over, may take; None: a share of the memory (`limits`)."""
     dominance: bool = True
 
 
 def tabulate(automaton: Automaton, options: Options) -> Tables:
     """The tables of a pattern."""
     return _Tabulation(automaton, options).tables()
-
-
-def dominance(automaton: Automaton, options: Options) -> int:
-    """Which runs may stand for others (`lists` says why this is right)."""
-    skip = automaton.skip.kind
-    if not options.dominance or options.timeouts:
-        return l.DOMINANCE_OFF
-    if skip not in (SkipKind.PAST_LAST_EVENT, SkipKind.TO_NEXT):
-        return l.DOMINANCE_OFF
-    if skip is SkipKind.PAST_LAST_EVENT and automaton.window is None and not automaton.not_before:
-        return l.DOMINANCE_OVERALL
-    return l.DOMINANCE_PER_START
 
 
 class _Tabulation:
@@ -132,6 +125,8 @@ class _Tabulation:
         automaton = self.automaton
         if len(automaton.variables) > MAXIMUM_VARIABLES:
             raise NotCompiled(f"more than {MAXIMUM_VARIABLES} variables")
+        if (beyond := beyond_twelve_rules(automaton)) is not None:
+            raise NotCompiled(beyond)
         if any(predicate.calls_python for predicate in automaton.predicates):
             raise NotCompiled("a Python callable")
         programs = np.zeros((len(automaton.predicates), 2), np.int64)
@@ -178,6 +173,7 @@ class _Tabulation:
             code.known_at_first,
             tuple(code.texts),
             self.pages.predicates,
+            max_state_bytes=self.options.max_state_bytes,
         )
 
     def params(self) -> npt.NDArray[np.int64]:
@@ -194,7 +190,8 @@ class _Tabulation:
         params[l.P_AMBIGUOUS] = self.is_ambiguous()
         params[l.P_TIMEOUTS] = options.timeouts
         params[l.P_TIMED] = options.timeouts or bool(self.endings)
-        params[l.P_DOMINANCE] = dominance(automaton, options)
+        params[l.P_DOMINANCE] = dominance.decide(automaton, options.timeouts, options.dominance).dominance.value
+        params[l.P_LINGERS] = options.timeouts and isinstance(window, EventCount)
         params[l.P_NOT_BEFORE] = len(automaton.not_before)
         params[l.P_NOT_BEFORE_READS] = any(automaton.predicates[i].reads_variables for i in automaton.not_before)
         params[l.P_MAX_RUNS] = options.max_runs
@@ -220,7 +217,7 @@ class _Tabulation:
         row[l.S_CONTINUATIONS] = len(self.ways)
         for continuation in position.continuations:
             way, sets = self.take(continuation.take, number)
-            way[l.C_RIVALS] = sum(1 << index for index in continuation.greedy)
+            way[l.C_RIVALS] = sum(1 << index for index in set(continuation.greedy))  # equal loops are one rival
             sets[l.B_NOT_NEXT] = self.bits(number, continuation.not_next)
             sets[l.B_NOT_FOLLOWED] = self.bits(number, continuation.not_followed_by)
             self.ways.append(way)
