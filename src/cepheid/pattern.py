@@ -329,15 +329,24 @@ class Pattern(PatternBuilder):
 
     @classmethod
     def parse(cls, text: str, *, type_column: str | None = None) -> Self:
-        """Read a pattern from SASE text. `type_column` holds the types of the events (default: `type`).
+        """Read a pattern from text: the notation that `print(pattern)` writes, or SASE text.
+
+        SASE text begins with EVENT; `type_column` holds the types of its events (`type` if not given).
 
         >>> from cepheid import Pattern
+        >>> rise = Pattern.parse("low ~> high[price > 2 * low.price] within 10 minutes, skip past last event")
+        >>> rise == Pattern.parse(str(rise))
+        True
         >>> print(Pattern.parse("EVENT SEQ(SHELF x, !(COUNTER y), EXIT z) WITHIN 12 hours", type_column="reader"))
         x[reader = 'SHELF'] ~> !y[reader = 'COUNTER'] ~>> z[reader = 'EXIT'] within 12 hours
         """
-        from cepheid.sase import read
+        from cepheid import notation, sase
 
-        return cls(read(text, type_column))
+        if sase.is_sase(text):
+            return cls(sase.read(text, type_column))
+        if type_column is not None:
+            raise InputError("type_column is for SASE text, which begins with EVENT.\n  Leave it out.")
+        return cls(notation.read(text))
 
     def to_sase(self, *, type_column: str | None = None) -> str:
         """Write the pattern as SASE text, which `parse` reads; what SASE cannot express is refused.
