@@ -103,7 +103,7 @@ class StateReader:
                 "start_time": taken[0]["time"],
                 "last_time": taken[-1]["time"],
                 "taken": taken,
-                "waits_for": [names[variable] for variable in found.waits_for] or ["the end of the negations at the end"],
+                "waits_for": [names[variable] for variable in found.waits_for] or ["the negations at the end"],
             }
 
     def _buckets(self) -> Iterator[BucketRuns]:
