@@ -97,7 +97,7 @@ def _folded(read: Folded) -> Evaluated:
         rows = view.visible(read.variable, read.final)
         values = [argument(view.event(row), NOTHING_TAKEN) for row in rows]
         known = [value for value in values if value is not None]
-        return aggregated(read, _distinct(known) if read.distinct else known)
+        return aggregated(read, known)
 
     return folded
 
@@ -105,6 +105,8 @@ def _folded(read: Folded) -> Evaluated:
 def aggregated(read: Folded, values: list[Any]) -> Any:
     """An aggregate over values without NULLs (rule 5.9)."""
     assert read.argument is not None
+    if read.distinct:
+        values = _distinct(values)
     total = None
     match read.function:
         case Function.COUNT:

@@ -25,6 +25,7 @@ from cepheid.conditions.expression import (
     Column,
     Expression,
     FoldValue,
+    Leaf,
     Literal,
     Operation,
     Operator,
@@ -146,7 +147,7 @@ class Compiler:
     def _lay_out(self, register: Register) -> None:
         place = len(self.programs.initial)
         self._places[register.kind, register.variable, register.argument] = place, register
-        if _representation(register.type) == "code":
+        if representation(register.type) == "code":
             self.programs.texts += range(place, place + register.depth)
         if register.fold is not None:
             initial = register.fold.initial()
@@ -220,13 +221,13 @@ class Compiler:
                 pass
             case Cast(operand=operand) if self._compile_cast(operand, expression.type, begin):
                 pass
-            case _ if _reads_only_the_event(expression) and not _can_fail(expression):
+            case _ if _reads_only_the_event(expression) and not can_fail(expression):
                 self._column(expression)
             case _:
                 raise NotCompiled(f"`{expression}` together with earlier events")
 
     def _column(self, expression: Expression) -> None:
-        _representation(expression.type)
+        representation(expression.type)
         if expression not in self.programs.columns:
             self.programs.columns.append(expression)
         self._emit(m.VALUE, self.programs.columns.index(expression))
@@ -247,7 +248,7 @@ class Compiler:
     def _compile_operation(self, node: Operation, begin: int) -> bool:
         """Whether the machine has the operation; otherwise nothing was emitted."""
         operator, operands = node.operator, node.operands
-        if _reads_only_the_event(node) and not _can_fail(node):
+        if _reads_only_the_event(node) and not can_fail(node):
             return False  # better computed once for all rows
         match operator:
             case Operator.AND | Operator.OR:
@@ -283,7 +284,7 @@ class Compiler:
                     self._patch(jump, begin)
             case Operator.NEGATE | Operator.ABS:
                 is_double = node.type.is_fractional
-                if node.type.kind is Kind.FLOAT or _representation(node.type) is None:
+                if node.type.kind is Kind.FLOAT or representation(node.type) is None:
                     return False
                 self._compile(operands[0], begin)
                 codes = {Operator.NEGATE: (m.NEGATE, m.NEGATE_DOUBLE), Operator.ABS: (m.ABSOLUTE, m.ABSOLUTE_DOUBLE)}
@@ -463,10 +464,10 @@ def _scale_of(data_type: DataType) -> int:
 
 
 def _reads_only_the_event(expression: Expression) -> bool:
-    return not any(isinstance(node, Aggregate | FoldValue | PythonCall) for node in walk(expression))
+    return not any(isinstance(node, Aggregate | FoldValue | Leaf | PythonCall) for node in walk(expression))
 
 
-def _can_fail(expression: Expression) -> bool:
+def can_fail(expression: Expression) -> bool:
     """Whether computing it may raise on some row."""
     for node in walk(expression):
         if isinstance(node, SparkExpression | SparkColumn):
@@ -479,7 +480,7 @@ def _can_fail(expression: Expression) -> bool:
     return False
 
 
-def _representation(data_type: DataType) -> str:
+def representation(data_type: DataType) -> str:
     """How values of a type lie in 64 bits; raises where they do not."""
     if data_type.is_fractional:
         return "double"
