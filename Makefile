@@ -13,22 +13,22 @@ PARALLEL := -n auto --maxprocesses 4
 help:
 	@echo "make demo         install into $(VENV) and run the main job"
 	@echo "make test         install into $(VENV) and run every check: lint, types, imports, unit"
-	@echo "make test-all     the same, and what is slow: a cluster with executors of its own, the oldest Spark, and the"
-	@echo "                  comparisons with real FlinkCEP, whose jars are downloaded (500 MB)"
-	@echo "make test-oldest  batch and streams on the oldest Spark that is supported, in an environment of its own under build/"
+	@echo "make test-all     the same plus the slow tests: a cluster with separate executors, the oldest Spark, and the"
+	@echo "                  comparisons with the real FlinkCEP (downloads 500 MB of jars)"
+	@echo "make test-oldest  batch and streams on the oldest supported Spark, in a separate environment under build/"
 	@echo "make lint         ruff: format and rules"
 	@echo "make types        mypy --strict"
 	@echo "make imports      rooms import one way; pyspark only in cepheid.spark"
-	@echo "make unit         pytest; ARGS='tests/syntax -k window' to choose"
+	@echo "make unit         pytest; ARGS='tests/syntax -k window' selects tests"
 	@echo "make conformance  all corpora through the reference evaluator; ENGINE=<name> for another"
-	@echo "make negation     the experiment of docs/negation.md, some twenty minutes; ARGS=--smoke for a tiny one"
-	@echo "make docs         build the documentation into build/site; a link that leads nowhere is an error"
-	@echo "make notebooks    make and run the notebooks of the examples anew"
-	@echo "make format       let ruff format and fix"
-	@echo "make lock         choose the versions anew from pyproject.toml, write requirements.lock"
-	@echo "make clean        remove $(VENV) and everything else that was made here"
+	@echo "make negation     the experiment of docs/negation-experiment.md, about twenty minutes; ARGS=--smoke for a tiny run"
+	@echo "make docs         build the documentation into build/site; a broken link is an error"
+	@echo "make notebooks    make and run the notebooks of the examples again"
+	@echo "make format       format and fix with ruff"
+	@echo "make lock         resolve the versions from pyproject.toml and write requirements.lock"
+	@echo "make clean        remove $(VENV) and everything else built here"
 	@echo
-	@echo "PYTHON=/path/to/python3 chooses the Python that $(VENV) is made with (3.11 or newer)."
+	@echo "PYTHON=/path/to/python3 selects the Python for $(VENV) (3.11 or newer)."
 
 demo: java install
 	@$(VENV)/bin/cepheid demo

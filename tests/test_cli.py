@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import warnings
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
@@ -130,6 +131,52 @@ def test_errors_take_one_screen_and_no_trace(run: Run) -> None:
     assert run("nonsense")[0] == 2
 
 
+ODD_PATTERNS = (
+    "", "(", "{", "{}", "[]", "null", "5", '"x"', "\0", "x" * 5_000, "EVENT SEQ(", "EVENT SEQ(" + "A a, " * 3_000 + ")",
+    '{"cepheid": 2}', '{"cepheid": 1, "sequence": 5}', '{"cepheid": 1, "sequence": [5]}',
+    '{"cepheid": 1, "sequence": [{"link": "begin", "name": {}}]}', '{"cepheid": 1e400, "sequence": []}',
+    '{"cepheid": 1, "sequence": [{"link": "begin", "name": "a", "where": 5}]}', "binary", "directory", "nowhere.json",
+)  # fmt: skip
+ODD_JOBS = {
+    "binary.toml": bytes(range(256)),
+    "deep.toml": b"a = " + b"[" * 5_000 + b"]" * 5_000,
+    "empty.toml": b"",
+    "latin.toml": "[source]\npath = 'Läden'".encode("latin-1"),
+    "lists.toml": b"[[match]]\norder_by = 't'",
+    "date.toml": b"[source]\npath = 2025-01-01",
+}
+ODD_DATA = ("", "\0", "nowhere.parquet", "binary", "directory.csv", "empty.csv")
+
+
+def test_odd_files_and_texts_are_the_users_mistake(run: Run) -> None:
+    """Whatever is given for a pattern, a job or data: exit code 2 and words of ours, never a trace."""
+    Path("binary").write_bytes(bytes(range(256)))
+    Path("empty.csv").write_bytes(b"")
+    for name in ("directory", "directory.csv", "directory.toml", "directory.svg"):
+        Path(name).mkdir()
+    for name, content in ODD_JOBS.items():
+        Path(name).write_bytes(content)
+    calls: list[tuple[str, ...]] = [("explain", given) for given in ODD_PATTERNS]
+    calls += [("run", name) for name in (*ODD_JOBS, "\0", "directory.toml")]
+    calls += [("check", data, "pattern.json") for data in ODD_DATA]
+    calls += [("diagram", "pattern.json", "-o", place) for place in ("directory.svg", "binary/x.svg")]
+    calls += [("demo", "--tags", "-5"), ("demo", "--seed", "-1"), ("demo", "--tags", "many")]
+    for call in calls:
+        code, out, err = run(*call)
+        assert (code, out) == (2, ""), (call, err)
+        assert "Error: " not in err and "Traceback" not in err, (call, err)
+
+
+def test_warnings_look_like_errors(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def warn(arguments: object) -> int:
+        warnings.warn("the pattern has no window", stacklevel=1)
+        warnings.warn("old", DeprecationWarning, stacklevel=1)
+        return 0
+
+    monkeypatch.setattr("cepheid.cli.showing._explain", warn)
+    assert run("explain", "pattern.json") == (0, "", "cepheid: warning: the pattern has no window\n")
+
+
 def test_what_cepheid_said_on_a_worker_is_found_in_sparks_traces() -> None:
     text = (
         "An exception was thrown from the Python worker:\nTraceback (most recent call last):\n"
@@ -179,6 +226,7 @@ def test_a_job_file(run: Run) -> None:
     changed = job("", "", 'match.order_by=["ts", "id"]', "sinks.matches.path=other place", "match.buckets=4")
     assert changed.match == {"order_by": ["ts", "id"], "buckets": 4}
     assert changed.sinks["matches"].path == "other place"
+    assert job("stream = true", "[stream]\ncheckpoint = 'x'", "match.time=arrival").match["time"] == "arrival"
 
 
 @pytest.mark.parametrize(
@@ -198,6 +246,10 @@ def test_a_job_file(run: Run) -> None:
         ("", "", ("sinks.matches.mode=delete",), 'mode = "delete" is not known'),
         ("", "[sinks.timeline]", (), "needs a path"),
         ("", "[pattern", (), "is not TOML"),
+        ("", "", ("match.watermark=soon",), "[match]: watermark = 'soon' is no length of time"),
+        ("", "", ("match.max_ahead=5",), "max_ahead = 5 is not a text"),
+        ("", "", ("match.max_ahead=5 months",), "months and years differ in length"),
+        ("stream = true", "[stream]\ncheckpoint = 'x'\ntrigger = 'often'", (), '"10 seconds", or "available now"'),
     ],
 )
 def test_jobs_that_are_refused(run: Run, source: str, rest: str, changes: tuple[str, ...], message: str) -> None:

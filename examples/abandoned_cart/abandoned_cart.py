@@ -1,7 +1,7 @@
 # %% [markdown]
-# # Abandoned carts
-# Who puts something into the cart, goes on to the checkout and then does not buy within an hour has left the cart
-# behind. The data are 31,106 made-up shop events that come with retentioneering 5.2.4 (Apache License 2.0).
+# # Abandoned carts A visitor who puts something into the cart, goes to the checkout and does not buy within an hour
+# has abandoned the cart. The data are 31,106 made-up shop events that come with retentioneering 5.2.4 (Apache License
+# 2.0).
 
 # %%
 import csv
@@ -28,9 +28,9 @@ with gzip.open(HERE.parent / "data" / "ecom_retentioneering_5.2.4.csv.gz", "rt",
 print(f"{len(events):,} events of {len({event['user'] for event in events})} users")
 
 # %% [markdown]
-# Some events of a user have the same second, so the line of the file breaks ties. The not at the end guards for an
-# hour from the last step of the checkout; the match comes out when that hour is over. A payment that fails is a step,
-# too.
+# Some events of a user share the same second, so the line of the file breaks ties. The negation at the end applies for
+# an hour after the last step of the checkout; the match is emitted when that hour has passed. A failed payment is a
+# step, too.
 
 # %%
 abandoned = (
@@ -55,8 +55,8 @@ for platform, count in by_platform.most_common():
 print(f"{len(found.matches)} carts were left behind by {len({match['user'] for match in found.matches})} users")
 
 # %% [markdown]
-# Some users go round in circles: from the shipping details back to the cart, and again. As a pattern that is a group
-# that repeats, with anything in between.
+# Some users go round in circles: from the shipping details back to the cart, and again. The pattern is a group that
+# repeats, with anything in between.
 
 # %%
 going_round = (

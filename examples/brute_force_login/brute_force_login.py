@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Brute-force login
-# Many failed logins in quick succession from one address, and then one that works, for the account that was tried
-# last: somebody has guessed a password. The log is made up, so it is known who did.
+# Many failed logins in quick succession from one address, then a successful one to the account tried last: somebody has
+# guessed a password. The log is made up, so the right answer is known.
 
 # %%
 import random
@@ -55,7 +55,7 @@ print(f"{len(logins):,} logins from 400 addresses")
 
 # %% [markdown]
 # Five or more failures, each less than ten seconds after the one before. The loop is greedy: it takes every failure
-# that it can, so `LAST(failure.account)` is the account that was tried last.
+# that it can, so `LAST(failure.account)` is the account tried last.
 
 # %%
 guessed = (

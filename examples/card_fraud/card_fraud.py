@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Card fraud: small, small, large
-# Who has stolen the number of a card tries it with small payments, each at another shop. If they go through, a large
-# one follows. The payments are made up, with frauds planted among them, and some cards that only look like it.
+# A thief tests a stolen card number with small payments, each at a different shop. If they go through, a large one
+# follows. The payments are made up, with frauds planted among them, and some cards that only look like fraud.
 
 # %%
 import random
@@ -55,9 +55,9 @@ for number in range(1_000):
 print(f"{len(payments):,} payments of 1,000 cards")
 
 # %% [markdown]
-# Two or more small payments, each at another shop than the one before and at most ten minutes behind it. The loop
-# reads what it has taken itself; for its first payment there is nothing to read. The large payment is compared with
-# the average of the small ones.
+# Two or more small payments, each at a different shop than the one before and less than ten minutes after it. The loop
+# reads its own events; for the first payment there is nothing to read. The large payment is compared with the average
+# of the small ones.
 
 # %%
 fraud = (

@@ -30,8 +30,8 @@ quakes = [
 print(f"{len(quakes):,} events in {len({quake['area'] for quake in quakes})} areas of one degree by one degree")
 
 # %% [markdown]
-# Ten earthquakes or more, each less than three hours after the one before. The not behind the loop says when the
-# swarm is over: three hours without another one. It comes out at that moment, with all its earthquakes.
+# Ten earthquakes or more, each less than three hours after the one before. The negation after the loop says when the
+# swarm is over: three hours without another one. The match is emitted at that moment, with all its earthquakes.
 
 # %%
 swarm = (

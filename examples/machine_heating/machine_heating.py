@@ -1,7 +1,7 @@
 # %% [markdown]
-# # A machine that heats up before it fails
-# A machine that gets hotter with every reading, by a good deal in all, and then fails, should have been stopped. The
-# readings are made up, with such failures planted among others that came without a warning.
+# # A machine that overheats before it fails
+# A machine that gets hotter with every reading, by 12 degrees or more in total, and then fails, should have been
+# stopped. The readings are made up, with such failures planted among others that came without warning.
 
 # %%
 import random
@@ -51,9 +51,9 @@ for number in range(200):
 print(f"{len(events):,} events of 200 machines")
 
 # %% [markdown]
-# Four readings or more, one directly behind the other and each hotter than the last. The fold `endured` adds up the
+# Four readings or more, one directly after the other and each hotter than the last. The fold `endured` adds up the
 # degrees above 62. The failure must come within ten minutes of the last reading, after a rise of 12 degrees or more and
-# enough heat in all; nobody has stopped the machine in between.
+# enough heat in total; nobody has stopped the machine in between.
 
 # %%
 overheated = (

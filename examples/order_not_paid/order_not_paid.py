@@ -1,7 +1,7 @@
 # %% [markdown]
-# # An order that is not paid
-# Orders are to be paid within two days. One that is neither paid nor cancelled by then is reported at that moment,
-# though nothing happens then. The orders are made up, so it is known which are unpaid.
+# # Unpaid orders
+# Orders must be paid within two days. An order that is neither paid nor cancelled by then is reported at that moment,
+# even though no event happens then. The orders are made up, so the right answer is known.
 
 # %%
 import sys
@@ -43,8 +43,8 @@ for order in range(1_000):
 print(f"{len(events):,} events of 1,000 orders")
 
 # %% [markdown]
-# Two nots stand at the end, and both guard until the window is over. The first reads the order: a payment counts only
-# if it covers the price.
+# The pattern ends with two negations, and both apply until the window ends. The first reads the order: a payment counts
+# only if it covers the price.
 
 # %%
 not_paid = (
@@ -68,8 +68,8 @@ assert {match["order_id"] for match in found.matches} == unpaid
 print(f"{len(found.matches)} orders were not paid, exactly those that were planted")
 
 # %% [markdown]
-# The other way to ask: look for orders that *are* paid, and take the timeouts, the partial matches that waited in
-# vain. A timeout carries `at`, the moment when the wait was over. Cancelled orders time out as well.
+# You can also look for orders that *are* paid and use the timeouts, the runs that waited in vain. A timeout has `at`,
+# the moment when the wait ended. Cancelled orders time out as well.
 
 # %%
 paid = (

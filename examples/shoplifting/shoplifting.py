@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Shoplifting
-# Everything in the shop has a radio tag. A tag that was on a shelf and is then seen at the exit, but not at the
-# counter in between, was not paid for. The shop is made up, so it is known what was stolen.
+# Everything in the shop has a radio tag. A tag that goes from a shelf to the exit without passing the counter was not
+# paid for. The shop is made up, so the right answer is known.
 
 # %%
 import sys
@@ -13,8 +13,8 @@ shop = open_shop(tags=5_000, seed=7)
 print(f"{shop.readings.num_rows:,} readings of 5,000 tags")
 
 # %% [markdown]
-# `not_followed_by` stands between two elements: no reading at the counter may lie between the shelf and the exit.
-# `past_last_event` gives one match for each theft, though a tag may have been seen on the shelf several times.
+# `not_followed_by` forbids a reading at the counter between the shelf and the exit. `past_last_event` gives one match
+# per theft, although a tag may have been seen on the shelf several times.
 
 # %%
 shoplifting = (

@@ -15,8 +15,10 @@ from cepheid.errors import (
     SkipError,
     StateError,
 )
+from cepheid.options import Limits
 from cepheid.pattern import Pattern
 from cepheid.syntax import skip
+from cepheid.syntax.combinations import all_of, one_of
 from cepheid.version import VERSION as __version__
 
 __all__ = [
@@ -25,10 +27,13 @@ __all__ = [
     "EvaluationError",
     "InputError",
     "LimitError",
+    "Limits",
     "MalformedPatternError",
     "Pattern",
     "SkipError",
     "StateError",
     "__version__",
+    "all_of",
+    "one_of",
     "skip",
 ]

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 
 class CepheidError(Exception):
-    """What every error that Cepheid raises on purpose derives from."""
+    """The base class of every error that Cepheid raises on purpose."""
 
 
 class MalformedPatternError(CepheidError, ValueError):
-    """The pattern itself is wrong: it is refused when it is built or bound to a schema.
+    """The pattern itself is wrong. It is refused when it is built or bound to a schema.
 
-    `element` names the place, `problem` says what is wrong there, `remedy` what would be right.
+    `element` names the place, `problem` says what is wrong, and `remedy` what would be right.
     """
 
     def __init__(self, element: str, problem: str, remedy: str) -> None:
@@ -27,7 +27,7 @@ class MalformedPatternError(CepheidError, ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Marked:
-    """What a `ConditionError` says without the text that it shows, and the characters (end exclusive) it points at."""
+    """What a `ConditionError` says, without the text that it shows, and the characters it points at (end exclusive)."""
 
     problem: str
     text: str
@@ -39,11 +39,11 @@ class ConditionError(MalformedPatternError):
     """A condition is wrong; the message shows its text with a caret under the offending part."""
 
     marked: Marked | None = None
-    """For a front end whose text the condition is a part of, so that it can show the place there."""
+    """For front ends in whose text the condition is embedded, so that they can show the place there."""
 
 
 class InputError(CepheidError, ValueError):
-    """The events or the arguments around them are wrong: a missing column, NULL times, an unusable type."""
+    """The events or the arguments are wrong: a missing column, NULL times, an unusable type."""
 
 
 class EvaluationError(CepheidError, ArithmeticError):
@@ -55,8 +55,8 @@ class SkipError(CepheidError, RuntimeError):
 
 
 class LimitError(CepheidError, RuntimeError):
-    """A limit on waiting partial matches or on matches of one event was exceeded; nothing was dropped."""
+    """The limit on runs, or on matches of one event, was exceeded; nothing was dropped."""
 
 
 class StateError(CepheidError, RuntimeError):
-    """Saved state cannot be used: it is damaged, or belongs to another pattern or version."""
+    """Saved state cannot be used: it is damaged, or it belongs to another pattern or version."""

@@ -6,9 +6,30 @@ Thin: the builder is in `syntax`, the meaning in the rooms below, imported when 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
 from cepheid.errors import InputError
+from cepheid.options import (
+    LIMITS,
+    Asked,
+    Further,
+    Limits,
+    Movement,
+    Nulls,
+    Rows,
+    Shuffle,
+    SingleLimits,
+    Time,
+    bucket_count,
+    checked_nulls,
+    duration,
+    identifier,
+    known_arguments,
+    limits_of,
+    names,
+    one_of,
+    yes_or_no,
+)
 from cepheid.syntax.builder import PatternBuilder
 from cepheid.syntax.tree import Condition, SqlText
 from cepheid.syntax.validation import check
@@ -16,6 +37,7 @@ from cepheid.syntax.validation import check
 if TYPE_CHECKING:
     from cepheid.automaton.model import Automaton
     from cepheid.engine.negation_after import NegationPlan
+    from cepheid.engine.tables.tabulate import Options
     from cepheid.explain import Diagram, Explanation
     from cepheid.explain.found import FoundRows
     from cepheid.spark.batch import DataFrame
@@ -41,21 +63,27 @@ class Pattern(PatternBuilder):
 
     def match_events(
         self,
-        rows: object,
+        events: object,
         *,
         partition_by: str | Iterable[str] | None = None,
-        order_by: str | Iterable[str] = (),
-        max_runs: int = 10_000_000,
-        max_matches_per_event: int = 1_000_000,
+        order_by: str | Iterable[str] | None = None,
+        measures: Mapping[str, str] | None = None,
+        columns: str | Iterable[str] | None = None,
+        rows: Rows = "one",
+        nulls: Nulls = "error",
+        limits: Limits | None = None,
         negation: NegationPlan = "pushed",
+        **single: Unpack[SingleLimits],
     ) -> FoundRows:
         """Find the pattern in rows in memory: dicts, a pandas DataFrame or an Arrow table.
 
         `partition_by`: the columns whose values must be the same for all events of a match; not needed where the
         pattern itself names them. `order_by`: the time of the events, then columns that break ties; without it rows are
-        taken in the order given. The end of the rows is the end of the input: what still waits for time to pass is
-        decided. `negation="after"` builds all sequences first and looks at the nots then: the same matches at a higher
-        cost, for comparison.
+        taken in the order given. Rows without a value there are an error, or left out with `nulls="drop"`. The end of
+        the rows is the end of the input: what still waits for time to pass is decided.
+
+        The result is that of `match`: `measures` are columns computed instead of the events, `columns` names what is
+        shown of an event, `rows="all"` gives a row for each event of a match.
 
         >>> from cepheid import Pattern
         >>> rise = Pattern.begin("low").followed_by("high").where("price > 2 * LAST(low.price)").within(10)
@@ -65,43 +93,45 @@ class Pattern(PatternBuilder):
         [(5, 12)]
         """
         from cepheid.engine.negation_after import checked_plan
-        from cepheid.engine.tables.tabulate import Options
         from cepheid.explain.found import FoundRows, Search
-        from cepheid.rows.in_memory import match_rows, to_table
+        from cepheid.rows.given import to_table
+        from cepheid.rows.in_memory import match_rows
 
         self.check()
-        options = Options(max_runs=max_runs, max_matches_per_event=max_matches_per_event)
-        search = Search(self.tree, to_table(rows), self._key(partition_by), _names(order_by))
-        return FoundRows(
-            match_rows(self.tree, search.rows, search.partition_by, search.order_by, options, checked_plan(negation)),
-            search,
+        known_arguments(single, "match_events", SingleLimits.__annotations__)
+        asked = Asked.of(measures, columns, rows)
+        checked_nulls(nulls)
+        search = Search(self.tree, to_table(events), self._key(partition_by), names(order_by, "order_by"))
+        options = _engine_options(limits_of(limits, single))
+        found = match_rows(
+            self.tree,
+            search.rows,
+            search.partition_by,
+            search.order_by,
+            options,
+            checked_plan(negation),
+            asked,
+            nulls,
         )
+        return FoundRows(found, search)
 
     def match(
         self,
         events: DataFrame,
         *,
         partition_by: str | Iterable[str] | None = None,
-        order_by: str | Iterable[str] = (),
+        order_by: str | Iterable[str] | None = None,
         measures: Mapping[str, str] | None = None,
-        rows: Literal["one", "all"] = "one",
         columns: str | Iterable[str] | None = None,
+        rows: Rows = "one",
         timeouts: bool = False,
-        buckets: int | None = None,
-        shuffle: Literal["packed", "spark"] = "packed",
-        nulls: Literal["error", "drop"] = "error",
-        max_bucket_bytes: int = 1 << 30,
-        max_runs: int = 10_000_000,
-        max_matches_per_event: int = 1_000_000,
-        negation: NegationPlan = "pushed",
-        watermark: str | None = None,
-        max_ahead: str = "1 day",
-        time: Literal["event", "arrival"] = "event",
-        id: str | None = None,
+        nulls: Nulls = "error",
+        limits: Limits | None = None,
+        **further: Unpack[Further],
     ) -> FoundInDataFrame | FoundInStream:
         """Find the pattern in a DataFrame, batch or streaming: `.matches` and `.timeouts` are lazy DataFrames.
 
-        `partition_by` and `order_by` as in `match_events`; `order_by` is needed, and its first column is the time.
+        `partition_by` and `order_by` as in `match_events`, but `order_by` is needed, and its first column is the time.
         Rows without a value there are an error that shows them, or left out with `nulls="drop"`.
 
         A match is one row: the partition columns, `match_id`, `start_time`, `end_time` and a column for each variable,
@@ -110,48 +140,147 @@ class Pattern(PatternBuilder):
         `rows="all"` gives a row for each event of a match, with `variable` and `sequence`. `timeouts=True` says that
         `.timeouts` will be asked for: whatever stands against that is said at once.
 
-        Keys are spread over `buckets`, each matched by one task; their number follows the size of the input if not
-        given. A bucket is held in a worker's memory, up to `max_bucket_bytes`; `shuffle="spark"` sorts rows by Spark
-        instead, which is slower and has no such bound.
-        `negation` as in `match_events`.
+        What else may be given depends on the DataFrame: `match_batch` and `match_stream` list it, take only one kind of
+        DataFrame, and return that kind of result, which a type checker can use.
+        """
+        from cepheid.spark.session import require_dataframe
 
-        Of a stream, matches, timeouts, and late and rejected rows are streams, and `.start(...)` runs one query for
-        them all; what follows says nothing to a batch. Events may come up to `watermark` behind the latest one ("10
-        seconds" if the stream has no watermark of its own); those further ahead of the clock than `max_ahead` are
-        rejected. With `time="arrival"` events are taken as they come, at the time of their micro-batch. `id` names
-        conditions that are Spark Columns, so that saved state is not given to other ones.
+        known_arguments(further, "match", Further.__annotations__)
+        common: Any = {
+            "partition_by": partition_by,
+            "order_by": order_by,
+            "measures": measures,
+            "columns": columns,
+            "rows": rows,
+            "timeouts": timeouts,
+        }
+        common["limits"] = limits_of(limits, {name: further[name] for name in LIMITS if name in further})  # type: ignore[literal-required]
+        others: Any = {name: value for name, value in further.items() if name not in LIMITS}
+        if require_dataframe(events).isStreaming:
+            shuffled = others.pop("shuffle", "packed") != "packed"
+            _refuse_on_stream(
+                shuffle=shuffled, nulls=nulls != "error", negation=others.pop("negation", "pushed") != "pushed"
+            )
+            return self.match_stream(events, **common, **others)
+        if others.pop("time", "event") != "event":
+            raise InputError(
+                f"time={further['time']!r} needs a streaming DataFrame: the rows of a batch have not arrived one by "
+                "one.\n  Leave it out; order_by names the time of the events."
+            )
+        for name in ("watermark", "max_ahead", "id"):  # what a batch has no use for
+            others.pop(name, None)
+        return self.match_batch(events, **common, nulls=nulls, **others)
+
+    def match_batch(
+        self,
+        events: DataFrame,
+        *,
+        partition_by: str | Iterable[str] | None = None,
+        order_by: str | Iterable[str] | None = None,
+        measures: Mapping[str, str] | None = None,
+        columns: str | Iterable[str] | None = None,
+        rows: Rows = "one",
+        timeouts: bool = False,
+        nulls: Nulls = "error",
+        buckets: int | None = None,
+        shuffle: Shuffle = "packed",
+        limits: Limits | None = None,
+        negation: NegationPlan = "pushed",
+    ) -> FoundInDataFrame:
+        """As `match`, for a batch DataFrame alone.
+
+        Keys are spread over `buckets`, each matched by one task; their number follows the size of the input if not
+        given. A bucket is held in a worker's memory, up to `limits.max_bucket_bytes`; `shuffle="spark"` sorts rows by
+        Spark instead, which is slower and has no such bound.
         """
         from cepheid.engine.negation_after import checked_plan
-        from cepheid.engine.tables.tabulate import Options
-        from cepheid.spark.batch import Asked, BatchPlan, Found, Movement
+        from cepheid.spark.batch import BatchPlan, Found
         from cepheid.spark.session import require_dataframe
 
         self.check()
-        keys, order = self._key(partition_by), _names(order_by)
-        asked = Asked(tuple((measures or {}).items()), None if columns is None else _names(columns), rows)
-        options = Options(max_runs=max_runs, max_matches_per_event=max_matches_per_event)
         if require_dataframe(events).isStreaming:
-            from cepheid.spark.stream.plan import FoundInStream, StreamPlan, Timing
+            raise InputError("match_batch() was given a stream.\n  Use match_stream(), or match(), which takes both.")
+        asked, keys, order = Asked.of(measures, columns, rows), self._key(partition_by), names(order_by, "order_by")
+        limits = limits_of(limits)
+        movement = Movement(buckets, shuffle, nulls, limits.max_bucket_bytes)
+        plan = BatchPlan(
+            self.tree, events, keys, order, asked, movement, _engine_options(limits), checked_plan(negation)
+        )
+        plan.tables(yes_or_no(timeouts, "timeouts"))
+        return Found(plan)
 
-            _refuse_on_stream(shuffle=shuffle != "packed", nulls=nulls != "error", negation=negation != "pushed")
-            timing = Timing(watermark, max_ahead, time)
-            stream = StreamPlan(self.tree, events, keys, order, asked, buckets, options, timing, id)
-            stream.tables(timeouts)
-            return FoundInStream(stream)
-        if time != "event":
-            raise InputError(
-                f"time={time!r} needs a streaming DataFrame: the rows of a batch have not arrived one by one.\n"
-                "  Leave it out; order_by names the time of the events."
-            )
-        movement = Movement(buckets, shuffle, nulls, max_bucket_bytes)
-        batch = BatchPlan(self.tree, events, keys, order, asked, movement, options, checked_plan(negation))
-        batch.tables(timeouts)
-        return Found(batch)
+    def match_stream(
+        self,
+        events: DataFrame,
+        *,
+        partition_by: str | Iterable[str] | None = None,
+        order_by: str | Iterable[str] | None = None,
+        measures: Mapping[str, str] | None = None,
+        columns: str | Iterable[str] | None = None,
+        rows: Rows = "one",
+        timeouts: bool = False,
+        buckets: int | None = None,
+        watermark: str | None = None,
+        max_ahead: str = "1 day",
+        time: Time = "event",
+        id: str | None = None,
+        limits: Limits | None = None,
+    ) -> FoundInStream:
+        """As `match`, for a streaming DataFrame alone: matches, timeouts, and late and rejected rows are streams, and
+        `.start(...)` runs one query for them all.
 
-    def as_transform(self, **arguments: Any) -> Callable[[DataFrame], DataFrame]:
+        Events may come up to `watermark` after the latest one ("10 seconds" if the stream has no watermark of its own);
+        those further ahead of the clock than `max_ahead` are rejected. With `time="arrival"` events are taken as they
+        come, at the time of their micro-batch. `id` names conditions that are Spark Columns, so that saved state is not
+        given to other ones.
+        """
+        from cepheid.spark.session import require_dataframe
+        from cepheid.spark.stream.plan import FoundInStream, StreamPlan, Timing
+
+        self.check()
+        if not require_dataframe(events).isStreaming:
+            raise InputError("match_stream() was given a batch.\n  Use match_batch(), or match(), which takes both.")
+        asked, keys, order = Asked.of(measures, columns, rows), self._key(partition_by), names(order_by, "order_by")
+        one_of(
+            time,
+            "time",
+            ("event", "arrival"),
+            '"event": by the column that order_by names first; "arrival": by the micro-batch.',
+        )
+        late = None if watermark is None else duration(watermark, "watermark")
+        options, timing = _engine_options(limits_of(limits)), Timing(late, duration(max_ahead, "max_ahead"), time)
+        plan = StreamPlan(self.tree, events, keys, order, asked, bucket_count(buckets), options, timing, identifier(id))
+        plan.tables(yes_or_no(timeouts, "timeouts"))
+        return FoundInStream(plan)
+
+    def as_transform(
+        self,
+        *,
+        partition_by: str | Iterable[str] | None = None,
+        order_by: str | Iterable[str] | None = None,
+        measures: Mapping[str, str] | None = None,
+        columns: str | Iterable[str] | None = None,
+        rows: Rows = "one",
+        nulls: Nulls = "error",
+        limits: Limits | None = None,
+        **further: Unpack[Further],
+    ) -> Callable[[DataFrame], DataFrame]:
         """The matches as a step of a chain, `df.transform(pattern.as_transform(partition_by=…, order_by=…))`; the
         arguments are those of `match`."""
-        return lambda events: self.match(events, **arguments).matches
+        known_arguments(further, "as_transform", Further.__annotations__)
+        return lambda events: (
+            self.match(
+                events,
+                partition_by=partition_by,
+                order_by=order_by,
+                measures=measures,
+                columns=columns,
+                rows=rows,
+                nulls=nulls,
+                limits=limits,
+                **further,
+            ).matches
+        )
 
     def check(self) -> Self:
         """Refuse the pattern with a `MalformedPatternError` if it is malformed; every use of a pattern does this
@@ -209,6 +338,8 @@ class Pattern(PatternBuilder):
         """The pattern that `to_json` wrote."""
         from cepheid.syntax.json_format import from_json
 
+        if not isinstance(text, str):
+            raise InputError(f"from_json() was given a {type(text).__name__}.\n  Give text, as to_json() writes it.")
         return cls(from_json(text)).check()
 
     @classmethod
@@ -238,17 +369,19 @@ class Pattern(PatternBuilder):
         from cepheid.sase import write
 
         self.check()
+        if type_column is not None and (not isinstance(type_column, str) or not type_column):
+            raise InputError(f'type_column is {type_column!r}.\n  Give the name of a column: type_column="reader".')
         return write(self.tree, type_column)
 
     def _key(self, given: str | Iterable[str] | None) -> tuple[str, ...]:
         """The columns to partition by: those given, or those of the pattern; not two different sets."""
-        own, names = self.tree.partition_by, () if given is None else _names(given)
-        if own and given is not None and {name.lower() for name in own} != {name.lower() for name in names}:
+        own, given_names = self.tree.partition_by, names(given, "partition_by")
+        if own and given is not None and {name.lower() for name in own} != {name.lower() for name in given_names}:
             raise InputError(
-                f"partition_by is {list(names)}, but the pattern itself is partitioned by {list(own)}.\n"
+                f"partition_by is {list(given_names)}, but the pattern itself is partitioned by {list(own)}.\n"
                 "  Leave partition_by out: the pattern's key is used."
             )
-        return names or own
+        return given_names or own
 
     def _check_condition(self, condition: Condition, element_description: str) -> None:
         from cepheid.conditions import check_text
@@ -257,8 +390,10 @@ class Pattern(PatternBuilder):
             check_text(condition.text, element_description)
 
 
-def _names(given: str | Iterable[str]) -> tuple[str, ...]:
-    return (given,) if isinstance(given, str) else tuple(given)
+def _engine_options(limits: Limits) -> Options:
+    from cepheid.engine.tables.tabulate import Options
+
+    return Options(max_runs=limits.max_runs, max_matches_per_event=limits.max_matches_per_event)
 
 
 def _refuse_on_stream(**given: bool) -> None:

@@ -15,6 +15,7 @@ from cepheid.conditions import parse, types
 from cepheid.conditions.expression import (
     Aggregate,
     AggregateFunction,
+    Call,
     Column,
     Expression,
     Literal,
@@ -80,13 +81,14 @@ def _expressions() -> st.SearchStrategy[Expression]:
             Operator.SUBTRACT,
             Operator.MULTIPLY,
             Operator.MODULO,
-            Operator.LIKE,
             Operator.IN,
         ]
-        unary = [Operator.NOT, Operator.IS_NULL, Operator.IS_TRUE, Operator.ABS]
+        unary = [Operator.NOT, Operator.IS_NULL, Operator.IS_TRUE]
         return st.one_of(
             st.builds(lambda o, x, y: Operation(o, (x, y)), st.sampled_from(binary), inner, inner),
             st.builds(lambda o, x: Operation(o, (x,)), st.sampled_from(unary), inner),
+            st.builds(lambda x: Call("ABS", (x,)), inner),
+            st.builds(lambda x: Call("LIKE", (x, Literal("a%", type=types.STRING))), inner),
             st.builds(lambda x, y, z: Operation(Operator.CASE, (x, y, z)), inner, inner, inner),
         )
 
@@ -167,6 +169,13 @@ def test_an_aggregate_reads_columns_of_its_variable_without_the_qualifier() -> N
     assert parse("count(v.*)") == Aggregate(AggregateFunction.COUNT, "v", None)
 
 
+def test_distinct_values_are_counted() -> None:
+    aggregate = parse("count(distinct v.x)")
+    assert aggregate == Aggregate(AggregateFunction.COUNT_DISTINCT, "v", Name(("x",)))
+    assert str(aggregate) == "COUNT(DISTINCT v.x)"
+    assert parse(str(aggregate)) == aggregate
+
+
 REFUSED = [
     ("a >", "a value is missing next to `>`", "  ^"),
     ("(a > 1", "this parenthesis is not closed", "^"),
@@ -194,8 +203,11 @@ REFUSED = [
     ("a.* > 1", "`a.*` is no value", "^^^"),
     ("LAST(a.x, -1) > 1", "the offset of LAST is a whole number, 0 or more", "          ^^"),
     ("LAST(a.x, y) > 1", "the offset of LAST is a whole number, 0 or more", "          ^"),
-    ("COUNT(DISTINCT a.x) > 1", "DISTINCT is not supported in aggregates", "               ^^^"),
-    ("stddev(a.x) > 1", "STDDEV cannot aggregate what a variable has taken", "^^^^^^^^^^^"),
+    ("SUM(DISTINCT a.x) > 1", "SUM does not take DISTINCT", "^^^^^^^^^^^^^^^^^"),
+    ("COUNT(DISTINCT a.x, a.y) > 1", "COUNT(DISTINCT …) takes one value", "^^^^^^^^^^^^^^^^^^^^^^^^"),
+    ("COUNT(DISTINCT a.*) > 1", "COUNT(DISTINCT …) needs a column", "^^^^^^^^^^^^^^^^^^^"),
+    ("concat(DISTINCT a) = 'x'", "DISTINCT is known in COUNT alone", "                ^"),
+    ("kurtosis(a.x) > 1", "KURTOSIS cannot aggregate what a variable has taken", "^^^^^^^^^^^^^"),
     ("1 < date_trunc('day', LAST(a.ts))", "`date_trunc` is not computed over what", "                      ^^^^^^^^^^"),
     ("abs(1, 2) > 1", "ABS was given 2 argument(s)", "^^^^^^^^^"),
     ("d > date '2020-13-01'", "'2020-13-01' is not a date", "    ^^^^^^^^^^^^^^^^^"),

@@ -119,7 +119,10 @@ WORDS = {
     "signed": st.sampled_from(["ABS", "NEGATIVE", "FLOOR", "CEIL", "ROUND"]),
     "changed": st.sampled_from(["UPPER", "LOWER", "TRIM"]),
     "extreme": st.sampled_from(["GREATEST", "LEAST"]),
-    "part": st.sampled_from(["YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND"]),
+    "part": st.sampled_from(["YEAR", "MONTH", "DAY", "DAYOFWEEK", "HOUR", "MINUTE", "SECOND"]),
+    "unit": st.sampled_from(["MICROSECOND", "MILLISECOND", "SECOND", "minute", "HOUR"]),
+    "looked_for": st.sampled_from(["STARTSWITH", "ENDSWITH", "CONTAINS"]),
+    "regular": st.sampled_from(["a", "^a", "^a.?b$", "[^a]", "\\\\d", "\\\\w+", "(?i)A", "a|ß", "^$"]),
     "number_type": st.sampled_from(
         ["TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL(5,1)", "DECIMAL(38,6)"]
     ),
@@ -142,6 +145,10 @@ SHAPES = {
         "CAST({moment} AS {number_type})",
         "LENGTH({text})",
         "{part}({moment})",
+        "SQRT({number})",
+        "DATEDIFF({moment}, {moment})",
+        "UNIX_MICROS({moment})",
+        "TIMESTAMPDIFF({unit}, {moment}, {moment})",
     ],
     "text": [
         "{changed}({text})",
@@ -173,7 +180,8 @@ SHAPES = {
         *("({text} IN ({text_literal}, {text_literal}))", "({number} IN ({number_literal}, {number_literal}))"),
         *("({number} BETWEEN {number} AND {number})", "({text} BETWEEN {text} AND {text})"),
         *("({number} IS {negated}NULL)", "({text} IS {negated}NULL)", "({interval} IS {negated}NULL)", "(raw IS NULL)"),
-        *("({text} LIKE '{pattern}')", "({text} LIKE '{pattern}' ESCAPE '{escape}')"),
+        *("({text} LIKE '{pattern}')", "({text} LIKE '{pattern}' ESCAPE '{escape}')", "({text} LIKE {text})"),
+        *("({text} RLIKE '{regular}')", "{looked_for}({text}, {text})", "{looked_for}({text}, {text_literal})"),
         *("({condition} AND {condition})",) * 2,
         *("({condition} OR {condition})",) * 2,
         "({condition} AND {condition} AND {condition})",

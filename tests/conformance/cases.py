@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from cepheid.syntax.tree import (
+    AllOfMembers,
+    Body,
     Condition,
     Contiguity,
     Element,
@@ -23,8 +25,10 @@ from cepheid.syntax.tree import (
     Not,
     NotBefore,
     NotLink,
+    OneOf,
     PatternTree,
     Sequence,
+    Since,
     Skip,
     SkipKind,
     Span,
@@ -68,6 +72,11 @@ class Case:
         return frozenset((assignment(timeout["partial"]), timeout["at"]) for timeout in self.data["timeouts"])
 
     @property
+    def is_ended(self) -> bool:
+        """Whether the input ends after what the case says."""
+        return bool(self.data.get("end_of_input"))
+
+    @property
     def features(self) -> list[str]:
         """What the table of results is broken down by."""
         given = self.data.get("features")
@@ -77,7 +86,7 @@ class Case:
             return [self.id.split(":")[1].split("/")[0]]
         if "source" in self.data:
             return [self.id.split("/")[1].split(".")[0].split("@")[0]]
-        return ["probe " + self.id.split(":")[1].split("/")[0]]
+        return ["rule " + self.id.split(":")[1].split("/")[0]]
 
 
 def lines(path: Path) -> Iterator[dict[str, Any]]:
@@ -113,20 +122,16 @@ def pattern_tree(pattern: dict[str, Any]) -> PatternTree:
         Skip(SkipKind(skip["kind"]), skip.get("target"), skip.get("or_fail", False)),
         window,
         tuple(NotBefore(before["name"], _condition(before.get("where"))) for before in pattern.get("not_before", [])),
+        once_per=_span(pattern["once_per"]) if "once_per" in pattern else None,
     )
 
 
 def _element(element: dict[str, Any]) -> Element | Not:
     within_previous = _span(element["within_prev"]) if "within_prev" in element else None
     if element["link"] in ("not_next", "not_followed_by"):
-        if {"times", "optional", "greedy", "inner", "until"} & element.keys():
-            raise NotQuantified(element["name"])
+        if {"times", "optional", "greedy", "inner", "until", "having", "whole", "within_since"} & element.keys():
+            raise NotExpressible(element["name"])
         return Not(NotLink(element["link"]), element["name"], _condition(element.get("where")), within_previous)
-    body = (
-        Sequence(tuple(_element(inner) for inner in element["group"]))
-        if "group" in element
-        else Variable(element["name"], _condition(element.get("where")))
-    )
     optional = element.get("optional", False)
     loop: Loop | None = None
     if "times" in element:
@@ -134,16 +139,48 @@ def _element(element: dict[str, Any]) -> Element | Not:
         if minimum == 0:
             optional, minimum = True, 1
         gaps = Gaps(_span(element["times_within"])) if "times_within" in element else None
-        inner = Contiguity(element.get("inner", "relaxed").replace("nd_relaxed", "non_deterministic"))
-        until = _condition(element.get("until"))
-        loop = Loop(minimum, maximum, inner, element.get("greedy", False), until, gaps)
-    elif {"greedy", "inner", "until", "times_within"} & element.keys():
-        raise NotQuantified(element.get("name", "group"))
-    return Element(Link(element["link"]), body, loop, optional, within_previous)
+        until, whole = _condition(element.get("until")), element.get("whole", False)
+        loop = Loop(minimum, maximum, _inner(element), element.get("greedy", False) or whole, until, gaps, whole)
+    elif {"greedy", "whole", "until", "times_within"} & element.keys() or (
+        "inner" in element and "all_of" not in element
+    ):
+        raise NotExpressible(element.get("name", "group"))
+    since = element.get("within_since")
+    return Element(
+        Link(element["link"]),
+        _body(element),
+        loop,
+        optional,
+        within_previous,
+        None if since is None else Since(since["var"], _span(since["t"])),
+        _condition(element.get("having")),
+    )
 
 
-class NotQuantified(ValueError):
-    """The tree cannot even express a quantifier's modifier where there is no loop."""
+def _body(element: dict[str, Any]) -> Body:
+    if "group" in element:
+        return Sequence(tuple(_element(inner) for inner in element["group"]))
+    if "one_of" in element:
+        return OneOf(tuple(map(_part, element["one_of"])))
+    if "all_of" in element:
+        members = tuple(map(_part, element["all_of"]))
+        return AllOfMembers(members, element.get("at_least", len(members)), _inner(element))
+    return Variable(element["name"], _condition(element.get("where")))
+
+
+def _part(element: dict[str, Any]) -> Element:
+    part = _element(element)
+    if isinstance(part, Not):
+        raise NotExpressible(part.name)
+    return part
+
+
+def _inner(element: dict[str, Any]) -> Contiguity:
+    return Contiguity(element.get("inner", "relaxed").replace("nd_relaxed", "non_deterministic"))
+
+
+class NotExpressible(ValueError):
+    """The tree has no place for this: a quantifier's modifier where there is no loop, a not as a part of a `one_of`."""
 
 
 def _span(milliseconds: int) -> Span:
@@ -175,6 +212,8 @@ def condition_text(condition: dict[str, Any]) -> str:
 
 def _aggregate(aggregate: dict[str, Any]) -> str:
     column = f"`{aggregate['col']}`" if "col" in aggregate else "*"
+    if aggregate["fn"] == "count_distinct":
+        return f"COUNT(DISTINCT `{aggregate['var']}`.{column})"
     offset = f", {aggregate['k']}" if "k" in aggregate else ""
     return f"{aggregate['fn'].upper()}(`{aggregate['var']}`.{column}{offset})"
 

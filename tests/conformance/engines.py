@@ -15,7 +15,7 @@ import pyarrow as pa
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from cases import Case, NotQuantified, assignment
+from cases import Case, NotExpressible, assignment
 from engine.kernel_answers import kernel_outcome
 
 from cepheid.automaton.construction import build
@@ -53,8 +53,8 @@ Engine: TypeAlias = Callable[[Case], Answer]
 def checked_tree(case: Case) -> PatternTree:
     try:
         tree = case.tree
-    except NotQuantified as error:
-        raise MalformedPatternError(str(error), "a modifier of a loop without a loop", "Quantify it first.") from error
+    except NotExpressible as error:
+        raise MalformedPatternError(str(error), "there is no such pattern tree", "Write it otherwise.") from error
     check(tree)
     return tree
 
@@ -85,7 +85,7 @@ def reference(case: Case, is_end: bool = False) -> Answer:
         evaluator.handle(event, event["t"])
     if "advance_to" in case.data:
         evaluator.advance_time(case.data["advance_to"])
-    if is_end:
+    if is_end or case.is_ended:
         evaluator.end_of_input()
     return _answer(evaluator, case.events)
 
@@ -97,7 +97,8 @@ def by_definition(case: Case) -> Answer:
     tree, conditions = bound(case)
     events = case.events
     times = [event["t"] for event in events]
-    outcome = definition.evaluate(tree, conditions, events, times, advance_to=case.data.get("advance_to"))
+    advance_to = case.data.get("advance_to")
+    outcome = definition.evaluate(tree, conditions, events, times, advance_to=advance_to, end_of_input=case.is_ended)
     return _answer(outcome, events)
 
 

@@ -160,3 +160,16 @@ def test_html_shows_conditions_as_they_are() -> None:
     html = Pattern.begin("a").where("x < 3 AND y <> '<b>'").within(2).explain()._repr_html_()
     assert "<b>" not in html
     assert "&lt;b&gt;" in html
+
+
+def test_lengths_are_told_in_words() -> None:
+    pattern = (
+        Pattern.begin("a").where("x = 1").times_or_more(2, within="30 minutes")
+        .followed_by("b").where("x = 2").within("5 minutes", since="previous")
+        .not_followed_by("c").where("x = 3").within("90 seconds", since="previous")
+    )  # fmt: skip
+    shown = str(pattern.explain())
+    assert "less than 30 minutes since the previous event" in shown
+    assert "END once not_followed_by x = 3 for 90 seconds" in shown
+    assert "00000" not in shown + str(pattern.diagram("mermaid", of="automaton"))
+    assert "for 5" in str(Pattern.begin("a").not_followed_by("b").within(5, since="previous").explain())

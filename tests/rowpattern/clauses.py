@@ -58,6 +58,7 @@ MEASURES = (
     "ARRAY_AGG(CLASSIFIER())",
     "COLLECT_LIST(A.v)",
     "COUNT(DISTINCT s)",
+    "STDDEV(U.v)",
     "COALESCE(A.v, -1) + COUNT(U.v)",
     "SUM(CASE WHEN CLASSIFIER() = 'B' THEN v END)",
     "LAST(CLASSIFIER() || s)",

@@ -106,7 +106,7 @@ def test_lengths_of_fractions_of_an_order_unit() -> None:
         ([{"t": 1}], {"order_by": "x"}, "names no column"),
         ([{"t": 1}], {"partition_by": "key"}, "The columns are: t"),
         ([{"t": "x"}], {"order_by": "t"}, "a timestamp, a date or a number first"),
-        ([{"t": "2025-01-01"}], {"order_by": "t"}, r"parse_dates=\['t'\]"),
+        ([{"t": "2025-01-01"}], {"order_by": "t"}, r'to_datetime\(df\["t"\], errors="coerce"\)'),
         ([{"when": 1}], {"order_by": "wen"}, "Did you mean `when`?"),
         ("events.csv", {}, "Read the file first"),
         ([{"t": 1.5}], {"order_by": "t"}, "whole"),

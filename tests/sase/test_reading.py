@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from cepheid import Pattern
+from cepheid import Pattern, skip
 from cepheid.errors import ConditionError, InputError, MalformedPatternError
+from cepheid.syntax.tree import Skip
 
 
 def test_the_readings_of_the_shop() -> None:
@@ -156,3 +157,32 @@ def test_two_type_columns_are_refused() -> None:
 def test_what_is_no_text_is_refused() -> None:
     with pytest.raises(MalformedPatternError, match="is not text"):
         Pattern.parse(5)  # type: ignore[arg-type]
+
+
+def test_skip_strategies() -> None:
+    def skipped(text: str) -> Skip:
+        return Pattern.parse(f"EVENT SEQ(A a, B+ b, C skip) {text}").tree.skip
+
+    assert skipped("") == skip.no_skip
+    assert skipped("SKIP past last event") == skip.past_last_event
+    assert skipped("WHERE skip.x > 3 WITHIN 5 skip to next") == skip.to_next
+    assert skipped("STRATEGY strict WITHIN 5 events Skip To First B") == skip.to_first("b")
+    assert skipped("WITHIN 5 hours STRATEGY strict SKIP TO LAST skip OR FAIL") == skip.to_last("skip", or_fail=True)
+    assert Pattern.parse("EVENT SEQ(A a, B b) WHERE [skip]").tree.partition_by == ("skip",)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("SKIP to first x", "`x` is no component that takes events"),
+        ("SKIP to last n", "Skip to one of: a, b."),
+        ("SKIP to nowhere", "TO NEXT, TO FIRST"),
+        ("SKIP past event", "PAST LAST EVENT"),
+        ("SKIP to next WITHIN 5", "The clauses come in this order"),
+        ("SKIP to next SKIP to next", "SKIP can stand once"),
+    ],
+)
+def test_skip_strategies_that_are_none(text: str, says: str) -> None:
+    with pytest.raises(MalformedPatternError, match=r"SASE text, line 1, column [34]") as caught:
+        Pattern.parse(f"EVENT SEQ(A a, !(N n), B b) {text}")
+    assert says in str(caught.value)

@@ -8,7 +8,7 @@ from syntax.strategies import patterns
 
 from cepheid import Pattern, skip
 from cepheid.errors import MalformedPatternError
-from cepheid.syntax.tree import PatternTree
+from cepheid.syntax.tree import PatternTree, Skip
 
 A_THEN_B = Pattern.begin("a").where("kind = 'A'").followed_by_any("b").where("kind = 'B'", "n > a.n OR n = 0")
 
@@ -29,9 +29,19 @@ def test_or_where_stays_together() -> None:
 
 
 @pytest.mark.parametrize(
+    "strategy",
+    [skip.no_skip, skip.to_next, skip.past_last_event, skip.to_first("b"), skip.to_last("to next", or_fail=True)],
+)
+def test_skip_strategies_come_back(strategy: Skip) -> None:
+    for window in (None, 5, "5 minutes"):
+        pattern = Pattern.begin("to next").followed_by_any("b").skip(strategy)
+        pattern = pattern if window is None else pattern.within(window)
+        assert Pattern.parse(pattern.to_sase()) == pattern
+
+
+@pytest.mark.parametrize(
     ("pattern", "said"),
     [
-        (Pattern.begin("a").skip(skip.to_next), "skip strategy to_next"),
         (Pattern.begin("a").next("b").followed_by("c"), "one strategy holds for all"),
         (Pattern.begin("a").next("b").one_or_more(), "one strategy holds for all"),
         (Pattern.begin("a").one_or_more().followed_by("b"), "takes every event that it can"),

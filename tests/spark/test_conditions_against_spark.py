@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 
 from cepheid.conditions.arrow.evaluation import evaluate_or_fall_back
 from cepheid.conditions.casting import BEYOND_THE_CALENDAR, single
-from cepheid.conditions.expression import Cast, Column, Expression, Operation, Operator, walk
+from cepheid.conditions.expression import Call, Cast, Column, Expression, walk
 from cepheid.conditions.types import DataType, Kind
 from cepheid.errors import ConditionError, EvaluationError
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
     from pyspark.sql import DataFrame, SparkSession
 
-SIGNED = (Operator.ABS, Operator.NEGATE)
+SIGNED = ("ABS", "NEGATIVE")
 WRITTEN = (Kind.STRING, Kind.DECIMAL)
 SORTS = ("condition", "condition", "number", "text", "moment", "interval")
 TEXTS_PER_BATCH = 12
@@ -219,14 +219,14 @@ def is_beyond_the_calendar(here: Any, in_spark: Any) -> bool:
 
 
 def has_too_many_digits(expression: Expression) -> bool:
-    signed = (node for node in walk(expression) if isinstance(node, Operation) and node.operator in SIGNED)
+    signed = (node for node in walk(expression) if isinstance(node, Call) and node.name in SIGNED)
     return any(node.type.precision > 34 for node in signed)
 
 
 def doubles_written_in(expression: Expression) -> Iterator[str]:
     """The doubles whose digits, as Java writes them, matter to the value: each as an expression that gives them."""
     for node in walk(expression):
-        if isinstance(node, Operation) and node.operator is Operator.ROUND and node.type.is_fractional:
+        if isinstance(node, Call) and node.name == "ROUND" and node.type.is_fractional:
             yield f"CAST({node.operands[0]} AS STRING)"
         elif isinstance(node, Cast) and node.operand.type.is_fractional and node.type.kind in WRITTEN:
             yield f"CAST({node.operand} AS STRING)"

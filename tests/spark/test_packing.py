@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections import defaultdict
 from typing import Any
 
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from cepheid.spark import workers
 from cepheid.spark.cells import cells_of, narrowed, rows_of
-from cepheid.spark.workers import BUCKET, PAYLOAD, Pack, mask_width
+from cepheid.spark.workers import BUCKET, PAYLOAD, Pack, largest_key, mask_width
 
 ROWS = st.lists(
     st.tuples(st.sampled_from(["a", "b", "", None]), st.integers(-5, 5), st.integers(0, 2**9 - 1), st.integers(0, 3)),
@@ -79,3 +80,29 @@ def test_integers_travel_narrow_and_come_back(data: st.DataObject, kind: pa.Data
 )
 def test_integers_are_as_narrow_as_their_values(values: list[int | None], narrow: pa.DataType) -> None:
     assert narrowed(pa.table({"value": pa.array(values, pa.int64())})).schema.field("value").type == narrow
+
+
+def test_the_largest_key_is_found_among_all_cells() -> None:
+    cells = [
+        pa.table({"key": pa.array(["a", "b", None]).dictionary_encode(), "place": pa.array([1, 1, 2])}),
+        pa.table({"key": pa.array(["b", None, None]), "place": pa.array([1, 2, 2])}),
+    ]
+    assert largest_key(cells, ("key",)) == ({"key": None}, 3)
+    assert largest_key(cells, ("key", "place")) == ({"key": None, "place": 2}, 3)
+    assert largest_key(cells, ("place",)) == ({"place": 1}, 3)
+
+
+def test_the_largest_key_takes_a_fraction_of_the_memory_that_the_rows_take() -> None:
+    """The bucket fills the worker's memory already: what names its largest key must fit beside it."""
+    count = 500_000
+    keys = pa.array([f"customer-{number % 9_973}" for number in range(count)]).dictionary_encode()
+    cells = [pa.table({"key": keys, "time": pa.array(range(count))})] * 4
+    before = pa.total_allocated_bytes()
+    tracemalloc.start()
+    try:
+        assert largest_key(cells, ("key",)) == ({"key": "customer-0"}, 4 * (count // 9_973 + 1))
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < count
+    assert pa.total_allocated_bytes() - before < count

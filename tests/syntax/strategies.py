@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from cepheid.errors import MalformedPatternError
 from cepheid.syntax import skip
-from cepheid.syntax.combining import all_of, any_of
+from cepheid.syntax.combining import conjunction, disjunction
 from cepheid.syntax.positions import can_be_empty
 from cepheid.syntax.tree import (
     Condition,
@@ -112,14 +112,16 @@ class _Writer:
         """What `where` and `or_where` lead to, call by call."""
         texts = self.texts(tuple(readable)).map(SqlText)
         condition: Condition = self.draw(texts)
-        for combine in self.draw(st.lists(st.sampled_from((all_of, any_of)), max_size=2)) if self.chance(4) else ():
+        for combine in (
+            self.draw(st.lists(st.sampled_from((conjunction, disjunction)), max_size=2)) if self.chance(4) else ()
+        ):
             condition = combine((condition, self.draw(texts)))
         return condition
 
     def until(self) -> Condition:
         """What one call of `until` leads to."""
         texts = self.texts(tuple(self.variables)).map(SqlText)
-        return all_of(self.draw(st.lists(texts, min_size=1, max_size=2)))
+        return conjunction(self.draw(st.lists(texts, min_size=1, max_size=2)))
 
     def maybe_condition(self, readable: AbstractSequence[str]) -> Condition | None:
         return None if self.chance(8) else self.condition(readable)

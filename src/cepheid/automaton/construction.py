@@ -2,7 +2,7 @@
 
 In: a checked tree whose spans are in the unit of the order column, and its bound conditions. Out: an `Automaton`.
 
-Every construction adds states behind a given state and says where it ends. It has two ends, because later elements
+Every construction adds states after a given state and says where it ends. It has two ends, because later elements
 must know whether anything was taken: `taken`, where at least one event was, and `empty`, where it was passed by.
 Bounded repetitions are unrolled. What appendix A does not have: links of every kind into groups, nots, greedy,
 windows since the previous event, and iterations of a group that take nothing.
@@ -14,27 +14,42 @@ from dataclasses import dataclass, replace
 
 from cepheid.automaton.closure import close
 from cepheid.automaton.model import Automaton, Graph, Guard, Length, Position, Proceed, Take
+from cepheid.automaton.predicates import PredicateTable
 from cepheid.automaton.reduction import merge_equal
-from cepheid.conditions import BoundConditions, Predicate
+from cepheid.conditions import BoundConditions
 from cepheid.errors import MalformedPatternError
+from cepheid.syntax.positions import openers
 from cepheid.syntax.tree import (
+    AllOfMembers,
     Contiguity,
     Element,
     Gaps,
     Loop,
     Not,
+    OneOf,
     Path,
     PatternTree,
     Sequence,
     Span,
+    SpanUnit,
     Variable,
     describe,
+    elements,
     variables,
-    walk,
 )
+from cepheid.syntax.windows import lengths
 
-MAXIMUM_STATES = 20_000
-"""Unrolled repetitions beyond this are refused: nested `times` multiply."""
+MAXIMUM_STATES = 50_000
+"""Unrolled repetitions beyond this are refused: nested `times` multiply, and an `all_of` has a state for each set of
+members that were taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """The link by which a place is reached, and the predicates of all elements that it leads to (rule 13)."""
+
+    link: Contiguity
+    openers: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,17 +58,19 @@ class _Around:
 
     `begun` and `not_begun`: untils of the enclosing loops and groups that have, or have not yet, taken an event.
     `gap`: the bound on the first event of the enclosing group's iteration (rule 6), as long as it took none.
+    `since`: bounds since variables, which hold for every event inside (rule 17).
     """
 
     begun: tuple[int, ...] = ()
     not_begun: tuple[int, ...] = ()
     gap: Length | None = None
+    since: tuple[tuple[int, Length], ...] = ()
 
     def after_an_event(self) -> _Around:
         """The same place once an event has been taken here: everything around it has begun."""
         if not self.not_begun and self.gap is None:
             return self
-        return _Around(self.begun + self.not_begun)
+        return _Around(self.begun + self.not_begun, since=self.since)
 
     def with_until(self, until: int | None) -> _Around:
         return self if until is None else replace(self, not_begun=(*self.not_begun, until))
@@ -68,6 +85,19 @@ class _Ends:
     empty: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where an element is built: its path, the link into it, what is around it, and the nots directly after it."""
+
+    path: Path
+    entry: _Entry
+    around: _Around
+    nots: tuple[Guard, ...] = ()
+
+    def part(self, index: int) -> _Place:
+        return replace(self, path=(*self.path, index))
+
+
 def build(tree: PatternTree, conditions: BoundConditions) -> Automaton:
     """The automaton of a checked pattern."""
     return _Construction(tree, conditions).automaton()
@@ -78,26 +108,31 @@ class _Construction:
         self.tree = tree
         self.conditions = conditions
         self.graph = Graph()
-        self.predicates: dict[Predicate, int] = {}
+        self.predicates = PredicateTable()
+        self.havings = PredicateTable()
         self.variables = [variable.name for _, _, variable in variables(tree.body)]
         self.order = {name: number for number, name in enumerate(self.variables)}
 
     def automaton(self) -> Automaton:
         start = self.graph.state()
         self.graph.final = self.graph.state()
-        ends = self.sequence(start, self.tree.body, (), Contiguity.RELAXED, _Around())
+        ends = self.sequence(start, self.tree.body, _Place((), _Entry(Contiguity.RELAXED), _Around()))
         if ends.taken is not None:
             self.proceed(ends.taken, self.graph.final)
-        not_before = tuple(self.predicate(self.conditions.where[before.name]) for before in self.tree.not_before)
+        not_before = tuple(self.where(before.name) for before in self.tree.not_before)
+        positions = self.positions(start)
         return Automaton(
             variables=tuple(self.variables),
             predicates=tuple(self.predicates),
-            positions=self.positions(start),
+            positions=positions,
             registers=self.conditions.registers,
             skip=self.tree.skip,
             window=self.tree.window,
             not_before=not_before,
             looping=frozenset(_looping(self.tree.body)),
+            having=tuple(self.havings),
+            once_per=_length(self.tree.once_per),
+            unit=next((span.unit for span, _, _ in lengths(self.tree)), SpanUnit.ORDER),
         )
 
     def positions(self, start: int) -> tuple[Position, ...]:
@@ -117,8 +152,11 @@ class _Construction:
 
     # ── constructions ────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def sequence(self, start: int, sequence: Sequence, path: Path, link: Contiguity, around: _Around) -> _Ends:
-        """Elements one behind the other; `link` replaces the first element's (rule 2)."""
+    def sequence(self, start: int, sequence: Sequence, place: _Place) -> _Ends:
+        """Elements one after the other; the link into the sequence is that of the first (rule 2).
+
+        A loop that ends the sequence has the nots directly after it between its events (rule 7).
+        """
         empty: int | None = start
         taken: int | None = None
         elements = sequence.elements
@@ -128,110 +166,133 @@ class _Construction:
                 empty = None if empty is None else self.after(empty, guards)
                 taken = None if taken is None else self.after(taken, guards)
                 continue
-            own_link = link if index == 0 else element.link.contiguity
-            nots = tuple(self.guard(item) for item in _nots_behind(elements, index))
-            place = (*path, index)
-            first = self.element(empty, element, place, own_link, around, nots)
-            later = self.element(taken, element, place, own_link, around.after_an_event(), nots)
+            following = _nots_after(elements, index)
+            is_last = index + 1 + len(following) == len(elements)
+            nots = (*map(self.guard, following), *(place.nots if is_last else ()))
+            entry = place.entry if index == 0 else self.entry(element.link.contiguity, element)
+            first = self.element(empty, element, replace(place.part(index), entry=entry, nots=nots))
+            later = self.element(
+                taken, element, _Place((*place.path, index), entry, place.around.after_an_event(), nots)
+            )
             empty = first.empty
             taken = self.join(first.taken, later.taken, later.empty)
         return _Ends(taken, empty)
 
-    def element(
-        self,
-        start: int | None,
-        element: Element,
-        path: Path,
-        link: Contiguity,
-        around: _Around,
-        nots: tuple[Guard, ...],
-    ) -> _Ends:
-        """An element, passed by where it is optional; `nots` stand directly behind it."""
+    def element(self, start: int | None, element: Element, place: _Place) -> _Ends:
+        """An element, passed by where it is optional."""
         if start is None:
             return _Ends(None, None)
+        if element.within_since is not None:
+            bound = (self.order[element.within_since.variable], element.within_since.span.length)
+            place = replace(place, around=replace(place.around, since=(*place.around.since, bound)))
         first_wait: int | None = None
         if isinstance(element.body, Variable):
             if element.loop is None:
-                ends = self.single(start, element, element.body, link, around)
+                ends = self.single(start, element, element.body, place)
             else:
-                ends, first_wait = self.loop(start, element, element.body, element.loop, path, link, around, nots)
+                ends, first_wait = self.loop(start, element, element.body, element.loop, place)
         elif element.loop is None:
-            inside = around.with_gap(_length(element.within_previous))
-            ends = self.sequence(start, element.body, path, link, inside)
+            inside = replace(place, around=place.around.with_gap(_length(element.within_previous)))
+            ends = self.body(start, element, inside)
+            if element.having is not None and ends.taken is not None:
+                ends = replace(ends, taken=self.after(ends.taken, having=self.having(place.path)))
         else:
-            ends = self.looped_group(start, element, element.body, element.loop, path, link, around, nots)
+            ends = self.looped_body(start, element, element.loop, place)
         if not element.optional:
             return ends
         passed_by = self.graph.state()
-        greedy = () if first_wait is None or element.loop is None or not element.loop.greedy else (first_wait,)
-        self.proceed(start, passed_by, greedy=greedy, skips=True)
+        loop = element.loop
+        if first_wait is not None and loop is not None and loop.greedy:
+            self.proceed(start, passed_by, greedy=(first_wait,), whole=loop.whole, skips=True)
+        else:
+            self.proceed(start, passed_by, skips=True)
         return _Ends(ends.taken, self.join(ends.empty, passed_by))
 
-    def single(self, start: int, element: Element, body: Variable, link: Contiguity, around: _Around) -> _Ends:
+    def body(self, start: int, element: Element, place: _Place) -> _Ends:
+        """What an element holds, gone through once."""
+        match element.body:
+            case Variable():
+                raise AssertionError("a variable is a single or a loop")
+            case Sequence() as sequence:
+                return self.sequence(start, sequence, place)
+            case OneOf(alternatives=alternatives):
+                return self.one_of(start, alternatives, place)
+            case AllOfMembers() as members:
+                return self.all_of(start, element, members, place)
+
+    def one_of(self, start: int, alternatives: tuple[Element, ...], place: _Place) -> _Ends:
+        """Every alternative in its place; the nots directly after it are directly after each (rule 13)."""
+        ends = [self.element(start, part, place.part(index)) for index, part in enumerate(alternatives)]
+        return _Ends(self.join(*(end.taken for end in ends)), None)
+
+    def all_of(self, start: int, element: Element, body: AllOfMembers, place: _Place) -> _Ends:
+        """Members in any order (rule 14): a state for each set of members taken so far, a copy of each member left."""
+        members, everything = body.members, frozenset(range(len(body.members)))
+        end = self.graph.state()
+        states: dict[frozenset[int], int] = {frozenset(): start}
+        pending = [frozenset[int]()]
+        for done in pending:  # grows while it is walked
+            left = sorted(everything - done)
+            entry, around = place.entry, place.around
+            if done:
+                entry, around = self.entry(body.inner, *(members[index] for index in left)), around.after_an_event()
+            is_last = len(done) + 1 == body.at_least
+            for index in left:
+                self.check_size(element, 2)
+                inside = _Place((*place.path, index), entry, around, place.nots if is_last else ())
+                ends = self.element(states[done], members[index], inside)
+                assert ends.taken is not None
+                reached = done | {index}
+                if not is_last and reached not in states:
+                    states[reached] = self.graph.state()
+                    pending.append(reached)
+                self.proceed(ends.taken, end if is_last else states[reached])
+        return _Ends(end, None)
+
+    def single(self, start: int, element: Element, body: Variable, place: _Place) -> _Ends:
         """One event."""
         taken = self.graph.state()
-        gap = _smaller(_length(element.within_previous), around.gap)
-        self.wait(
-            start, Take(self.order[body.name], self.where(body), link, taken, gap, around.begun, around.not_begun)
-        )
+        gap = _smaller(_length(element.within_previous), place.around.gap)
+        self.wait(start, self.take(body, place.entry, taken, gap, place.around))
         return _Ends(taken, None)
 
-    def loop(
-        self,
-        start: int,
-        element: Element,
-        body: Variable,
-        loop: Loop,
-        path: Path,
-        link: Contiguity,
-        around: _Around,
-        nots: tuple[Guard, ...],
-    ) -> tuple[_Ends, int]:
+    def loop(self, start: int, element: Element, body: Variable, loop: Loop, place: _Place) -> tuple[_Ends, int]:
         """`{n,m}` and `{n,∞}` events of one variable, unrolled as far as repetitions differ."""
-        around = around.with_until(self.until(loop, path))
+        around = place.around.with_until(self.until(loop, place.path))
         begun = around.after_an_event()
         bound = _length(element.within_previous)
         distinct = loop.maximum if loop.maximum is not None else max(loop.minimum, _last_named(loop.gaps))
         self.check_size(element, distinct)
-        variable, where = self.order[body.name], self.where(body)
         taken = [self.graph.state() for _ in range(distinct)]
-        first = Take(variable, where, link, taken[0], _smaller(bound, around.gap), around.begun, around.not_begun)
-        first_wait = self.wait(start, first)
+        first_wait = self.wait(start, self.take(body, place.entry, taken[0], _smaller(bound, around.gap), around))
+        having = self.having(place.path) if element.having is not None else ()
         end = self.graph.state()
         for count in range(1, distinct + 1):
-            again: int | None = None
+            state = taken[count - 1]
+            greedy: tuple[int, ...] = ()
             if count < distinct or loop.maximum is None:
                 gap = _smaller(bound, _length(loop.gaps.before(count + 1)) if loop.gaps else None)
-                target = taken[min(count, distinct - 1)]
-                repeat = Take(variable, where, loop.inner, target, gap, begun.begun, ())
-                again = self.wait(
-                    taken[count - 1], repeat, nots
-                )  # rule 7: the nots are in force between its events too
+                again = self.take(body, _Entry(loop.inner), taken[min(count, distinct - 1)], gap, begun)
+                # rule 7: the nots are in force between its events too
+                wait = self.wait(state, again, place.nots)
+                greedy = (wait,) if loop.greedy else ()
             if count >= loop.minimum:
-                self.proceed(taken[count - 1], end, greedy=(again,) if loop.greedy and again is not None else ())
+                self.proceed(state, end, greedy=greedy, whole=loop.whole and bool(greedy), having=having)
         return _Ends(end, None), first_wait
 
-    def looped_group(
-        self,
-        start: int,
-        element: Element,
-        body: Sequence,
-        loop: Loop,
-        path: Path,
-        link: Contiguity,
-        around: _Around,
-        nots: tuple[Guard, ...],
-    ) -> _Ends:
-        """`{n,m}` and `{n,∞}` iterations of a group.
+    def looped_body(self, start: int, element: Element, loop: Loop, place: _Place) -> _Ends:
+        """`{n,m}` and `{n,∞}` iterations of a group, a `one_of` or an `all_of`.
 
         A state between iterations is known by how many there were, and how many of them took something (both only as
         far as it matters). An iteration that takes nothing only helps to reach the minimum (rule 3), so there is none
         beyond it.
         """
-        around = around.with_until(self.until(loop, path))
+        around = place.around.with_until(self.until(loop, place.path))
         bound = _length(element.within_previous)
         counted = loop.maximum if loop.maximum is not None else loop.minimum
         told_apart = max(1, _last_named(loop.gaps))
+        having = self.having(place.path) if element.having is not None else ()
+        first = replace(place, around=around.with_gap(bound), nots=() if loop.repeats else place.nots)
         end_taken, end_empty = self.graph.state(), self.graph.state()
         between: dict[tuple[int, int], int] = {(0, 0): start}
         pending = [(0, 0)]
@@ -242,9 +303,10 @@ class _Construction:
                 if taking:
                     gap = _smaller(bound, _length(loop.gaps.before(taking + 1)) if loop.gaps else None)
                     inside = around.after_an_event().with_gap(gap)
-                    ends = self.sequence(self.after(state, nots), body, path, loop.inner, inside)
+                    again = _Place(place.path, self.entry(loop.inner, element), inside)
+                    ends = self.body(self.after(state, place.nots), element, again)
                 else:
-                    ends = self.sequence(self.after(state, ()), body, path, link, around.with_gap(bound))
+                    ends = self.body(self.after(state), element, first)
                 following = [((min(count + 1, counted), min(taking + 1, told_apart)), ends.taken)]
                 if count < loop.minimum:
                     following.append(((count + 1, taking), ends.empty))
@@ -255,7 +317,10 @@ class _Construction:
                             pending.append(key)
                         self.proceed(reached, between[key])
             if count >= loop.minimum:
-                self.proceed(state, end_taken if taking else end_empty)
+                if taking:
+                    self.proceed(state, end_taken, having=having)
+                else:
+                    self.proceed(state, end_empty)
         reached_empty = any(count >= loop.minimum and not taking for count, taking in between)
         return _Ends(end_taken, end_empty if reached_empty else None)
 
@@ -267,15 +332,33 @@ class _Construction:
         self.proceed(start, state, nots)
         return state
 
-    def proceed(
-        self, start: int, target: int, nots: tuple[Guard, ...] = (), greedy: tuple[int, ...] = (), skips: bool = False
-    ) -> None:
-        self.graph.proceeds[start].append(Proceed(target, nots, greedy, skips))
+    def take(self, body: Variable, entry: _Entry, target: int, gap: Length | None, around: _Around) -> Take:
+        predicate = self.where(body.name)
+        others = [index for index in dict.fromkeys(entry.openers) if index != predicate]
+        openers = tuple(others) if entry.link is Contiguity.RELAXED else ()
+        number = self.order[body.name]
+        return Take(number, predicate, entry.link, target, gap, around.begun, around.not_begun, around.since, openers)
 
-    def after(self, start: int, nots: tuple[Guard, ...]) -> int:
-        """A new state behind `start`, with nots on the way."""
+    def entry(self, link: Contiguity, *entered: Element) -> _Entry:
+        """The link into one of some elements."""
+        return _Entry(link, tuple(self.where(name) for element in entered for name in openers(element)))
+
+    def proceed(
+        self,
+        start: int,
+        target: int,
+        nots: tuple[Guard, ...] = (),
+        greedy: tuple[int, ...] = (),
+        whole: bool = False,
+        skips: bool = False,
+        having: tuple[int, ...] = (),
+    ) -> None:
+        self.graph.proceeds[start].append(Proceed(target, nots, greedy, whole, skips, having))
+
+    def after(self, start: int, nots: tuple[Guard, ...] = (), having: tuple[int, ...] = ()) -> int:
+        """A new state after `start`, with nots and a having on the way."""
         state = self.graph.state()
-        self.proceed(start, state, nots)
+        self.proceed(start, state, nots, having=having)
         return state
 
     def join(self, *states: int | None) -> int | None:
@@ -288,31 +371,30 @@ class _Construction:
             self.proceed(state, joined)
         return joined
 
-    def predicate(self, predicate: Predicate) -> int:
-        return self.predicates.setdefault(predicate, len(self.predicates))
-
-    def where(self, body: Variable) -> int:
-        return self.predicate(self.conditions.where[body.name])
+    def where(self, name: str) -> int:
+        return self.predicates.number(self.conditions.where[name])
 
     def until(self, loop: Loop, path: Path) -> int | None:
-        return None if loop.until is None else self.predicate(self.conditions.until[path])
+        return None if loop.until is None else self.predicates.number(self.conditions.until[path])
+
+    def having(self, path: Path) -> tuple[int, ...]:
+        return (self.havings.number(self.conditions.having[path]),)
 
     def guard(self, element: Not) -> Guard:
-        return Guard(
-            element.link, self.predicate(self.conditions.where[element.name]), _length(element.within_previous)
-        )
+        return Guard(element.link, self.where(element.name), _length(element.within_previous))
 
     def check_size(self, element: Element, more: int) -> None:
         if len(self.graph.proceeds) + more > MAXIMUM_STATES:
             raise MalformedPatternError(
                 describe(element),
-                f"the pattern unrolls to more than {MAXIMUM_STATES} states; nested repetitions multiply.",
-                "Use smaller counts, or times_or_more(n), which needs no state for what lies beyond n.",
+                f"the pattern unrolls to more than {MAXIMUM_STATES} states; nested repetitions multiply, and so do the "
+                "members of an all_of.",
+                "Use smaller counts or fewer members, or times_or_more(n), which needs no state beyond n.",
             )
 
 
-def _nots_behind(elements: tuple[Element | Not, ...], index: int) -> list[Not]:
-    """The nots that stand directly behind an element."""
+def _nots_after(elements: tuple[Element | Not, ...], index: int) -> list[Not]:
+    """The nots directly after an element."""
     nots: list[Not] = []
     for element in elements[index + 1 :]:
         if not isinstance(element, Not):
@@ -337,7 +419,7 @@ def _smaller(one: Length | None, other: Length | None) -> Length | None:
 
 
 def _looping(body: Sequence) -> list[str]:
-    loops = {path for path, element in walk(body) if isinstance(element, Element) and element.loop is not None}
+    loops = {path for path, element in elements(body) if element.loop is not None}
     return [
         variable.name
         for path, _, variable in variables(body)

@@ -1,4 +1,4 @@
-"""What a pattern means, as a short text: equal for patterns that differ only in the names of their variables.
+"""What a pattern means, as a short text: equal for patterns that differ only in the names of variables and folds.
 
 In: an automaton. Out: a fingerprint, which saved state carries so that it is never given to another pattern.
 """
@@ -6,25 +6,27 @@ In: an automaton. Out: a fingerprint, which saved state carries so that it is ne
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from cepheid.automaton.model import Automaton
-from cepheid.conditions.expression import Aggregate, Cast, Expression, FoldValue, Operation, SparkExpression
+from cepheid.conditions.expression import Aggregate, Expression, FoldValue, with_children
+from cepheid.conditions.registers import Register
 
 
 def fingerprint(automaton: Automaton) -> str:
-    """A hash of everything but names of variables. Conditions that are Python callables or Columns have no such
-    text."""
-    names = {name: f"v{number}" for number, name in enumerate(automaton.variables)}
+    """A hash of everything but names of variables and folds. Conditions that are Python callables or Columns have no
+    such text."""
+    registers = automaton.registers.registers
+    names = _Names({name: f"v{number}" for number, name in enumerate(automaton.variables)}, {})
+    for number, register in enumerate(registers):
+        if register.fold is not None:
+            names.folds[register.variable, register.fold.name] = f"fold {number}"
     skip = automaton.skip
     parts = [
-        *(str(_renamed(predicate.expression, names)) for predicate in automaton.predicates),
-        *(
-            f"{register.kind} {names[register.variable]} {register.depth} {register.type} {register.argument}"
-            for register in automaton.registers.registers
-        ),
+        repr([str(_renamed(predicate.expression, names)) for predicate in automaton.predicates]),
+        repr([_register(register, names) for register in registers]),
         repr(automaton.positions),
-        repr(replace(skip, target=None if skip.target is None else names[skip.target])),
+        repr(replace(skip, target=None if skip.target is None else names.variables[skip.target])),
         repr(automaton.window),
         repr(automaton.not_before),
         repr([name in automaton.looping for name in automaton.variables]),
@@ -32,16 +34,24 @@ def fingerprint(automaton: Automaton) -> str:
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
 
 
-def _renamed(expression: Expression, names: dict[str, str]) -> Expression:
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """What variables and folds are called here."""
+
+    variables: dict[str, str]
+    folds: dict[tuple[str, str], str]
+
+
+def _register(register: Register, names: _Names) -> list[str]:
+    argument = None if register.argument is None else _renamed(register.argument, names)
+    said = [register.kind.name, names.variables[register.variable], register.depth, register.type, argument]
+    return [*map(str, said), "" if register.fold is None else str(register.fold.init)]
+
+
+def _renamed(expression: Expression, names: _Names) -> Expression:
     match expression:
-        case Aggregate(variable=variable) | FoldValue(variable=variable):
-            return replace(expression, variable=names[variable])
-        case Operation(operands=operands):
-            return replace(expression, operands=tuple(_renamed(operand, names) for operand in operands))
-        case Cast(operand=operand):
-            return replace(expression, operand=_renamed(operand, names))
-        case SparkExpression(parts=parts):
-            return replace(
-                expression, parts=tuple(_renamed(p, names) if isinstance(p, Expression) else p for p in parts)
-            )
-    return expression
+        case Aggregate(variable=variable):
+            return replace(expression, variable=names.variables[variable])
+        case FoldValue(variable=variable, name=name):
+            return replace(expression, variable=names.variables[variable], name=names.folds[variable, name])
+    return with_children(expression, lambda child: _renamed(child, names))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from typing import Any
 
 from rich.console import Console
@@ -20,11 +21,22 @@ def add_to(commands: Any) -> None:
         help="find shoplifting in a made-up shop and compare with the truth",
         epilog="example: cepheid demo --tags 20000 --in-memory",
     )
-    demo.add_argument("--tags", type=int, default=215_000, help="how many things the shop has (default: 215000)")
-    demo.add_argument("--seed", type=int, default=7, help="which shop is made up (default: 7)")
+    demo.add_argument(
+        "--tags", type=_at_least(1), default=215_000, help="how many things the shop has (default: 215000)"
+    )
+    demo.add_argument("--seed", type=_at_least(0), default=7, help="which shop is made up (default: 7)")
     demo.add_argument("--in-memory", action="store_true", help="without Spark, on rows in memory")
     demo.add_argument("--output", default="build/demo", help="where the matches are written (default: build/demo)")
     demo.set_defaults(run=_demo)
+
+
+def _at_least(least: int) -> Callable[[str], int]:
+    def number(given: str) -> int:
+        if not given.isdecimal() or int(given) < least:
+            raise argparse.ArgumentTypeError(f"{given!r} is no whole number of {least} or more")
+        return int(given)
+
+    return number
 
 
 def _demo(arguments: argparse.Namespace) -> int:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import argparse
 import sys
 import traceback
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, TextIO
 
 from cepheid import __version__
 from cepheid.cli import demonstration, running, showing, state
@@ -36,7 +37,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = _parser()
     chosen = parser.parse_args(arguments)
     try:
-        return int(chosen.run(chosen))
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            return int(chosen.run(chosen))
     except KeyboardInterrupt as interrupt:
         print(f"cepheid: interrupted; {interrupt}" if str(interrupt) else "cepheid: interrupted", file=sys.stderr)
         return INTERRUPTED
@@ -49,6 +52,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         else:
             print(f"cepheid: {told(error)}", file=sys.stderr)
         return WRONG if isinstance(error, CepheidError | FileNotFoundError) else FAILED
+
+
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """A warning as the errors are shown; where in the program it arose is nothing to a user of the command line."""
+    if issubclass(category, UserWarning):
+        print(f"cepheid: warning: {message}", file=sys.stderr)
 
 
 class _Script(argparse.Action):

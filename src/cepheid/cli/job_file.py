@@ -11,7 +11,9 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from cepheid.cli.files import text_of
 from cepheid.errors import InputError
+from cepheid.options import duration
 
 _SECTIONS: dict[str, dict[str, type | tuple[type, ...]]] = {
     "source": {
@@ -39,6 +41,7 @@ _SECTIONS: dict[str, dict[str, type | tuple[type, ...]]] = {
         "negation": str,
         "watermark": str,
         "max_ahead": str,
+        "time": str,
         "id": str,
     },
     "sinks": {"matches": dict, "timeouts": dict, "late": dict, "rejected": dict, "timeline": dict},
@@ -109,18 +112,20 @@ class Job:
 
 def read_job(path: str, changes: list[str]) -> Job:
     """The job of a file, with some keys set otherwise. Paths of pattern files are relative to the job's file."""
-    place = Path(path)
+    text = text_of(path)
     try:
-        data = tomllib.loads(place.read_text(encoding="utf-8"))
+        data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{path} is not TOML: {error}.") from error
+        raise InputError(f"{path} is not TOML: {error}.\n  `cepheid run --help` shows a job.") from error
+    except RecursionError:
+        raise InputError(f"{path} is nested too deeply.\n  `cepheid run --help` shows a job.") from None
     for change in changes:
         _set(data, change)
     _check(data, dict.fromkeys(_SECTIONS, dict), "the job")
     for section, keys in _SECTIONS.items():
         if section != "spark":
             _check(data.get(section, {}), keys, f"[{section}]")
-    return _job(data, place.parent)
+    return _job(data, Path(path).parent)
 
 
 def _job(data: dict[str, Any], directory: Path) -> Job:
@@ -150,7 +155,7 @@ def _job(data: dict[str, Any], directory: Path) -> Job:
         ),
         str(directory / pattern["file"]) if "file" in pattern else pattern["text"],
         pattern.get("type_column"),
-        dict(data.get("match", {})),
+        _match(data.get("match", {})),
         {name: _sink(name, given) for name, given in sinks.items()},
         _streaming(source.get("stream", False), data, drawn is not None),
         None if drawn is None else (drawn["path"], drawn.get("n", 10)),
@@ -185,7 +190,17 @@ def _trigger(given: str | None) -> dict[str, Any]:
     """`available now`, a time between micro-batches, or as fast as they come."""
     if given is None:
         return {}
-    return {"availableNow": True} if given == "available now" else {"processingTime": given}
+    if given == "available now":
+        return {"availableNow": True}
+    return {"processingTime": duration(given, "[stream]: trigger", ', or "available now"')}
+
+
+def _match(given: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of `Pattern.match`; lengths of time are checked before Spark is started."""
+    for name in ("watermark", "max_ahead"):
+        if name in given:
+            duration(given[name], f"[match]: {name}")
+    return dict(given)
 
 
 def _sink(name: str, given: dict[str, Any]) -> Sink:
@@ -217,7 +232,7 @@ def _set(data: dict[str, Any], change: str) -> None:
         raise InputError(f"--set {change!r} is not key=value.\n  For example: --set sinks.matches.path=out/today.")
     try:
         value = tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (tomllib.TOMLDecodeError, RecursionError):
         value = text
     inner = data
     for name in names[:-1]:

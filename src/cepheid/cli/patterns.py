@@ -5,8 +5,7 @@ In: what was given for PATTERN. Out: a checked `Pattern`. Used by every command 
 
 from __future__ import annotations
 
-from pathlib import Path
-
+from cepheid.cli.files import is_file, text_of
 from cepheid.errors import InputError
 from cepheid.pattern import Pattern
 
@@ -17,13 +16,12 @@ def load_pattern(given: str, type_column: str | None = None) -> Pattern:
     """The pattern that a file holds, or that the text says; `type_column` is for SASE text."""
     text = given
     if not _is_text(given):
-        place = Path(given)
-        if not place.is_file():
+        if not is_file(given):
             raise InputError(
                 f"PATTERN is {given!r}, which is neither a file nor a pattern.\n"
                 "  Give the path of a file, SASE text (EVENT SEQ(…) …), or JSON as pattern.to_json() writes it."
             )
-        text = place.read_text(encoding="utf-8")
+        text = text_of(given)
     if text.lstrip().startswith("{"):
         if type_column is not None:
             raise InputError("a type column is for SASE text, but the pattern is JSON.\n  Leave the type column out.")

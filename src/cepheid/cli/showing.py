@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
+from cepheid.cli.files import exists
 from cepheid.cli.patterns import HELP, load_pattern
 from cepheid.errors import InputError
 
@@ -76,15 +77,18 @@ def _diagram(arguments: argparse.Namespace) -> int:
     if arguments.output is None:
         sys.stdout.write(str(drawn))
         return 0
-    Path(arguments.output).parent.mkdir(parents=True, exist_ok=True)
-    print(drawn.save(arguments.output))
+    try:
+        Path(arguments.output).parent.mkdir(parents=True, exist_ok=True)
+        print(drawn.save(arguments.output))
+    except OSError as error:
+        raise InputError(f"--output {arguments.output} cannot be written: {error.strerror or error}.") from None
     return 0
 
 
 def _check(arguments: argparse.Namespace) -> int:
     from cepheid.conditions import Schema, bind
     from cepheid.explain import explain
-    from cepheid.rows.arrange import column_named, time_unit
+    from cepheid.rows.columns import column_named, time_unit
     from cepheid.rows.in_memory import check_units
 
     schema = _schema(arguments.data)
@@ -110,7 +114,7 @@ def _schema(place: str) -> pa.Schema:
     import pyarrow as pa
     import pyarrow.dataset as ds
 
-    if not Path(place).exists():
+    if not place or not exists(place):
         raise InputError(
             f"DATA is {place!r}, which does not exist.\n"
             "  Give a Parquet, .csv or .json file, or a directory of Parquet."

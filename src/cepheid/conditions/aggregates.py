@@ -10,12 +10,10 @@ from cepheid.conditions.carets import Span, condition_error
 from cepheid.conditions.expression import (
     Aggregate,
     AggregateFunction,
-    Cast,
     Expression,
     Name,
-    Operation,
-    SparkExpression,
     walk,
+    with_children,
 )
 
 
@@ -44,14 +42,6 @@ def of_one_variable(function: AggregateFunction, argument: Expression, span: Spa
 
 def _unqualified(expression: Expression) -> Expression:
     """The expression with the first part of each name, the variable, taken off."""
-    match expression:
-        case Name(parts=parts):
-            return Name(parts[1:], span=expression.span)
-        case Operation(operator=operator, operands=operands):
-            return Operation(operator, tuple(map(_unqualified, operands)), type=expression.type, span=expression.span)
-        case Cast(operand=operand):
-            return Cast(_unqualified(operand), type=expression.type, span=expression.span)
-        case SparkExpression(function=function, parts=parts):
-            unqualified = tuple(part if isinstance(part, str) else _unqualified(part) for part in parts)
-            return SparkExpression(function, unqualified, span=expression.span)
-    return expression
+    if isinstance(expression, Name):
+        return Name(expression.parts[1:], span=expression.span)
+    return with_children(expression, _unqualified)

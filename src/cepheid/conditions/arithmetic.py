@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import operator as python
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from datetime import date, datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any, TypeAlias
@@ -62,6 +62,18 @@ def compare(left: Any, right: Any) -> int:
 def equal(left: Any, right: Any) -> bool:
     """Whether two values are equal, whatever their types."""
     return bool(left == right) if type(left) is type(right) is str else compare(left, right) == 0
+
+
+def equality_key(value: Any) -> Hashable:
+    """What is the same for equal values and differs for others, so that a set can hold them: NaN equals NaN, -0.0 is
+    0.0, and moments are equal whatever their zones."""
+    if isinstance(value, float):
+        return ("NaN",) if value != value else value + 0.0
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        return as_aware(value)
+    if isinstance(value, list | dict):
+        raise EvaluationError(f"{shown(value)} cannot be compared")
+    return (value,) if isinstance(value, bool) else value  # to Python True is 1
 
 
 def _brought_together(left: Any, right: Any) -> tuple[Any, Any]:

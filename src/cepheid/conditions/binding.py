@@ -7,7 +7,7 @@ that names the element. Called once per pattern and schema, before the automaton
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from cepheid.conditions import promotion, types
@@ -32,6 +32,7 @@ from cepheid.conditions.scope import FoldName, Scope
 from cepheid.conditions.types import DataType, Kind, Schema
 from cepheid.errors import ConditionError
 from cepheid.syntax import tree
+from cepheid.syntax.positions import readable_at
 from cepheid.syntax.tree import (
     AllOf,
     AnyOf,
@@ -56,6 +57,8 @@ class BoundConditions:
     """By the name of the variable, not or not_before."""
     until: Mapping[Path, Predicate]
     """By the path of the loop's or group's element."""
+    having: Mapping[Path, Predicate]
+    """By the path of the element that carries it."""
     registers: Registers
     folds: tuple[BoundFold, ...]
     columns: tuple[str, ...]
@@ -78,7 +81,7 @@ class _Binder:
         self._pattern = pattern
         self._schema = schema
         self._variables = tuple(variable.name for _, _, variable in tree.variables(pattern.body))
-        nots = [element.name for _, element in tree.walk(pattern.body) if isinstance(element, Not)]
+        nots = [negation.name for _, negation in tree.negations(pattern.body)]
         nots.extend(before.name for before in pattern.not_before)
         self._nots = frozenset(nots)
         self._names = (*self._variables, *nots)
@@ -88,41 +91,59 @@ class _Binder:
         for _, element, variable in tree.variables(self._pattern.body):
             for fold in variable.folds:
                 self._folds.append(self._fold(fold, variable.name, tree.describe(element)))
-        where, until = self._where_and_until()
-        expressions = tuple(predicate.expression for predicate in (*where.values(), *until.values()))
+        where, until, having = self._where(), self._until(), self._having()
+        predicates = (*where.values(), *until.values(), *having.values())
+        expressions = tuple(predicate.expression for predicate in predicates)
         folds = tuple(self._folds)
         return BoundConditions(
             MappingProxyType(where),
             MappingProxyType(until),
+            MappingProxyType(having),
             Registers.laid_out(expressions, folds),
             folds,
             self._columns(expressions, folds),
         )
 
-    def _where_and_until(self) -> tuple[dict[str, Predicate], dict[Path, Predicate]]:
+    def _where(self) -> dict[str, Predicate]:
         where: dict[str, Predicate] = {}
-        until: dict[Path, Predicate] = {}
-        visible: tuple[str, ...] = ()
-        for path, element in tree.walk(self._pattern.body):
-            place = tree.describe(element)
-            if isinstance(element, Not):
-                where[element.name] = self._predicate(element.condition, self._scope(place, visible))
-                continue
-            own = element.body.name if isinstance(element.body, Variable) else None
-            reach = (*visible, *_taken_inside(element))
-            if isinstance(element.body, Variable):
-                visible = reach
-                where[element.body.name] = self._predicate(element.body.condition, self._scope(place, visible, own))
-            if element.loop is not None and element.loop.until is not None:
-                # The until of a group is asked of events during its iterations: it reads all that the group holds.
-                until[path] = self._predicate(element.loop.until, self._scope(f"until of {place}", reach, own))
+        for path, part in tree.walk(self._pattern.body):
+            if isinstance(part, Not):
+                where[part.name] = self._predicate(part.condition, self._scope(tree.describe(part), path))
+            elif isinstance(part.body, Variable):
+                name = part.body.name
+                scope = self._scope(tree.describe(part), path, (name,), name)
+                where[name] = self._predicate(part.body.condition, scope)
         for before in self._pattern.not_before:
             # Asked when a match is complete, so every variable has taken what it will take.
-            scope = self._scope(f"not_before {before.name!r}", self._variables)
+            scope = self._reading(f"not_before {before.name!r}", self._variables)
             where[before.name] = self._predicate(before.condition, scope)
-        return where, until
+        return where
 
-    def _scope(self, place: str, visible: tuple[str, ...], own: str | None = None) -> Scope:
+    def _until(self) -> dict[Path, Predicate]:
+        until: dict[Path, Predicate] = {}
+        for path, element in tree.elements(self._pattern.body):
+            if element.loop is not None and element.loop.until is not None:
+                # The until of a group is asked of events during its iterations: it reads all that the group holds.
+                own = element.body.name if isinstance(element.body, Variable) else None
+                scope = self._scope(f"until of {tree.describe(element)}", path, _taken_inside(element), own)
+                until[path] = self._predicate(element.loop.until, scope)
+        return until
+
+    def _having(self) -> dict[Path, Predicate]:
+        having: dict[Path, Predicate] = {}
+        for path, element in tree.elements(self._pattern.body):
+            if element.having is not None:
+                # Rule 15: asked where the element is left, so `v.column` is v's last value, also of its own v.
+                scope = self._scope(f"having of {tree.describe(element)}", path, _taken_inside(element))
+                having[path] = self._predicate(element.having, replace(scope, has_event=False))
+        return having
+
+    def _scope(self, place: str, path: Path, inside: tuple[str, ...] = (), own: str | None = None) -> Scope:
+        """What can be read at a path: what comes before it, and what is inside."""
+        readable, apart = readable_at(self._pattern.body, path)
+        return replace(self._reading(place, (*readable, *inside), own), apart=apart)
+
+    def _reading(self, place: str, visible: tuple[str, ...], own: str | None = None) -> Scope:
         folds = tuple(FoldName(fold.variable, fold.name, fold.type) for fold in self._folds if fold.variable in visible)
         later = tuple(fold.name for fold in self._folds if fold.variable not in visible)
         return Scope(place, self._schema, self._names, visible, self._nots, own, folds, later)

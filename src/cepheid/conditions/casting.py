@@ -1,7 +1,7 @@
 """Values from one type to another, by Spark's ANSI rules: what does not fit is an error, not NULL or a wrapped number.
 
 Comes in: a Python value (as Arrow's `to_pylist` gives it) and a type. Goes out: the value of that type.
-Called by binding, for constants, and by evaluation. Where a time zone is needed it is UTC.
+Called by binding, for constants, and by evaluation. Where a time zone is needed it is UTC, unless another is named.
 """
 
 from __future__ import annotations
@@ -10,13 +10,15 @@ import math
 import re
 import struct
 from collections.abc import Callable
-from datetime import UTC, date, datetime, time, timedelta, timezone
+from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
 from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
+from functools import lru_cache
 from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from cepheid.conditions import types
 from cepheid.conditions.types import DataType, Kind
-from cepheid.errors import EvaluationError
+from cepheid.errors import EvaluationError, InputError
 
 EXACT = Context(prec=80, rounding=ROUND_HALF_UP)
 """Wide enough for any product of two 38-digit decimals, so that only the final rounding to a type's scale rounds."""
@@ -51,7 +53,7 @@ BEYOND_THE_CALENDAR = "lies outside of the years 1 to 9999"
 """Said of a moment that Spark could hold and Python cannot."""
 
 
-def cast(value: Any, target: DataType) -> Any:
+def cast(value: Any, target: DataType, zone: str = "UTC") -> Any:
     """The value as one of the target type; NULL stays NULL; an `EvaluationError` where it does not fit."""
     if value is None:
         return None
@@ -59,7 +61,7 @@ def cast(value: Any, target: DataType) -> Any:
     if convert is None:
         raise EvaluationError(f"cannot cast {shown(value)} to {target}")
     try:
-        return convert(value, target)
+        return convert(value if zone == "UTC" else _by_clock(value, target, zone), target)
     except (ValueError, InvalidOperation, OverflowError) as error:
         raise EvaluationError(f"cannot cast {shown(value)} to {target}") from error
 
@@ -325,6 +327,36 @@ def as_aware(moment: datetime) -> datetime:
 def as_naive(moment: datetime) -> datetime:
     """The moment in UTC, without a zone."""
     return moment if moment.tzinfo is None else as_aware(moment).replace(tzinfo=None)
+
+
+@lru_cache(maxsize=64)
+def zone_of(name: str) -> tzinfo:
+    """A time zone by its name, as Spark and Python know it, or by its distance from UTC."""
+    offset = re.fullmatch(r"(?:UTC|GMT)?([+-]\d{1,2}(?::?\d{2})?)|(Z|UTC|GMT|Etc/UTC)", name)
+    if offset is not None:
+        return _zone(offset[1]) or UTC
+    try:
+        return ZoneInfo(name)
+    except (ValueError, OSError, ZoneInfoNotFoundError):
+        raise InputError(
+            f"time_zone={name!r} is not a time zone.\n  Name one such as 'Europe/Berlin', '+02:00' or 'UTC'."
+        ) from None
+
+
+def _by_clock(value: Any, target: DataType, zone: str) -> Any:
+    """What the clock of a zone shows of an instant that is cast to a day, a text or a timestamp without zone; and the
+    instant at which it shows what is cast to a timestamp. Of an hour that it shows twice the first is meant, and one
+    that it leaves out is as much later, as in Java."""
+    if target.kind is Kind.TIMESTAMP and isinstance(value, str | date):
+        if isinstance(value, str):
+            value = _moment_of_text(value)
+        elif not isinstance(value, datetime):
+            value = datetime.combine(value, time())
+        return as_aware(value.replace(tzinfo=zone_of(zone)) if value.tzinfo is None else value)
+    is_instant = isinstance(value, datetime) and value.tzinfo is not None
+    if is_instant and target.kind in (Kind.DATE, Kind.STRING, Kind.TIMESTAMP_NTZ):
+        return value.astimezone(zone_of(zone)).replace(tzinfo=None)
+    return value
 
 
 def _interval(value: Any, target: DataType) -> timedelta:

@@ -6,6 +6,9 @@ in, so that evaluators need no coercion rules of their own. Called by `binding` 
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import datetime
+
 from cepheid.conditions import promotion, types
 from cepheid.conditions.carets import Span, condition_error, did_you_mean
 from cepheid.conditions.casting import cast
@@ -14,6 +17,7 @@ from cepheid.conditions.expression import (
     COMPARISONS,
     Aggregate,
     AggregateFunction,
+    Call,
     Cast,
     Column,
     Expression,
@@ -24,22 +28,13 @@ from cepheid.conditions.expression import (
     Operator,
     SparkExpression,
 )
+from cepheid.conditions.functions.definition import Arguments
+from cepheid.conditions.functions.table import function_of
 from cepheid.conditions.scope import Scope
 from cepheid.conditions.types import DataType, Kind
 from cepheid.errors import ConditionError, EvaluationError, InputError
 
 _TO_BOOLEAN = frozenset({Operator.AND, Operator.OR, Operator.NOT, Operator.IS_TRUE, Operator.IS_FALSE})
-_OF_STRINGS = {
-    Operator.LIKE: types.BOOLEAN,
-    Operator.RLIKE: types.BOOLEAN,
-    Operator.UPPER: types.STRING,
-    Operator.LOWER: types.STRING,
-    Operator.TRIM: types.STRING,
-    Operator.CONCAT: types.STRING,
-    Operator.LENGTH: types.INT,
-}
-_OF_DATES = frozenset({Operator.YEAR, Operator.MONTH, Operator.DAY})
-_OF_TIMES = frozenset({Operator.HOUR, Operator.MINUTE, Operator.SECOND})
 
 
 class Checker:
@@ -59,12 +54,14 @@ class Checker:
     def bind(self, expression: Expression) -> Expression:
         match expression:
             case Literal():
-                return expression
+                return self._literal(expression)
             case Name():
                 return self._name(expression)
             case Operation():
                 operands = tuple(map(self.bind, expression.operands))
                 return self._operation(expression.operator, operands, expression.span)
+            case Call():
+                return self._call(expression, tuple(map(self.bind, expression.operands)))
             case Aggregate():
                 return self._aggregate(expression)
             case Cast():
@@ -84,6 +81,18 @@ class Checker:
         if source.kind is target.kind is Kind.DECIMAL and source.scale <= target.scale:
             return expression
         return self._cast(expression, target, True, expression.span)
+
+    def _literal(self, literal: Literal) -> Expression:
+        """A timestamp that was written without a zone is one of the schema's zone."""
+        value = literal.value
+        is_local = literal.type.kind is Kind.TIMESTAMP and isinstance(value, datetime) and value.tzinfo is None
+        if not is_local or self._zone == "UTC":
+            return literal
+        return replace(literal, value=cast(value, types.TIMESTAMP, self._zone))
+
+    @property
+    def _zone(self) -> str:
+        return self._scope.schema.zone if self._scope.schema is not None else "UTC"
 
     # ── names ────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -115,6 +124,11 @@ class Checker:
     def _column(self, name: Name) -> Expression:
         head, *fields = name.parts
         schema = self._scope.schema
+        if not self._scope.has_event:
+            variable = self._scope.visible[-1] if self._scope.visible else "v"
+            problem = f"`{'.'.join(name.parts)}` is read of no variable, and there is no current event here"
+            remedy = f"name a variable: LAST({variable}.{name.parts[-1]}), SUM({variable}.{name.parts[-1]}), …"
+            raise self._error(name.span, problem, remedy)
         if schema is None:
             column: Expression = Column(head, span=name.span)
         else:
@@ -152,13 +166,18 @@ class Checker:
             remedy = "a fold is read by its own element and by later ones"
             return self._error(name.span, f"`{head}` is a fold of a later element", remedy)
         near_fold = did_you_mean(head, (*schema.names, *self._scope.fold_names))
-        suggestion = f"{schema.suggestion(head)}; a text stands in quotes: '{head}'"
+        suggestion = f"{schema.suggestion(head)}; put text in quotes: '{head}'"
         return self._error(name.span, f"there is no column `{head}`", near_fold or suggestion)
 
     def _check_readable(self, variable: str, span: Span | None) -> None:
         if variable in self._scope.nots:
             remedy = "a not takes no events; only the elements that take events can be read"
             raise self._error(span, f"`{variable}` is a not", remedy)
+        if variable in self._scope.apart:
+            remedy = "a match takes one alternative of a one_of; put what both need before it, or loop over the one_of"
+            raise self._error(
+                span, f"`{variable}` is in another alternative and never taken together with this", remedy
+            )
         if variable not in self._scope.visible:
             readable = ", ".join(f"`{name}`" for name in self._scope.visible) or "none"
             remedy = f"a condition can read its own element and earlier ones (here: {readable})"
@@ -186,7 +205,10 @@ class Checker:
         found = promotion.aggregate(node.function, argument.type)
         if found is None:
             problem = f"{node.function.value} cannot be computed over values of type {argument.type}"
-            raise self._error(argument.span or node.span, problem, "COUNT, FIRST and LAST take any type")
+            remedy = "COUNT, FIRST and LAST take any type"
+            if node.function is AggregateFunction.COUNT_DISTINCT:
+                remedy = "count a field, or a text made of it, such as to_json"
+            raise self._error(argument.span or node.span, problem, remedy)
         argument = inside.coerce(argument, found[0])
         return Aggregate(node.function, variable, argument, node.offset, type=found[1], span=node.span)
 
@@ -211,13 +233,15 @@ class Checker:
     def _cast(self, operand: Expression, target: DataType, implicit: bool, span: Span | None) -> Expression:
         if not promotion.can_cast(operand.type, target):
             raise self._error(span, f"a {operand.type} cannot be cast to {target}", "compute it as a column")
+        reads_clock = (operand.type.kind is Kind.TIMESTAMP) != (target.kind is Kind.TIMESTAMP)
+        zone = self._zone if reads_clock else "UTC"
         if isinstance(operand, Literal):
             try:
-                cast(operand.value, target)
+                cast(operand.value, target, zone)
             except EvaluationError as error:
                 remedy = f"the other side is of type {target}" if implicit else "check the value and the type"
                 raise self._error(span, str(error), remedy) from None
-        return Cast(operand, implicit, type=target, span=span)
+        return Cast(operand, implicit, zone, type=target, span=span)
 
     def _operation(self, operator: Operator, operands: tuple[Expression, ...], span: Span | None) -> Expression:
         if operator in _TO_BOOLEAN:
@@ -227,60 +251,58 @@ class Checker:
                     raise self._error(operand.span or span, problem, "compare it with something")
             return Operation(operator, operands, type=types.BOOLEAN, span=span)
         if operator in COMPARISONS or operator is Operator.IN:
-            return Operation(operator, self._alike(operator, operands, span), type=types.BOOLEAN, span=span)
+            alike, _ = self._alike(operator.value, operands, span)
+            return Operation(operator, alike, type=types.BOOLEAN, span=span)
         if operator in ARITHMETIC:
             return self._arithmetic(operator, operands, span)
         if operator is Operator.IS_NULL:
             return Operation(operator, operands, type=types.BOOLEAN, span=span)
-        if operator in _OF_STRINGS:
-            strings = tuple(self._string(operator, operand) for operand in operands)
-            return Operation(operator, strings, type=_OF_STRINGS[operator], span=span)
-        if operator in (Operator.COALESCE, Operator.GREATEST, Operator.LEAST):
-            alike = self._alike(operator, operands, span)
-            return Operation(operator, alike, type=self._type_of_all(operator, alike, span), span=span)
-        if operator is Operator.CASE:
-            return self._case(operands, span)
-        return self._function(operator, operands, span)
+        if operator is Operator.COALESCE:
+            alike, together = self._alike(operator.value, operands, span)
+            return Operation(operator, alike, type=together, span=span)
+        assert operator is Operator.CASE
+        return self._case(operands, span)
 
-    def _type_of_all(self, operator: Operator, operands: tuple[Expression, ...], span: Span | None) -> DataType:
+    def _call(self, call: Call, operands: tuple[Expression, ...]) -> Expression:
+        arguments = Arguments(call.name, operands, call.span, self.coerce, self._error, self._alike)
+        coerced, result = function_of(call).types(arguments)
+        return Call(call.name, coerced, type=result, span=call.span)
+
+    def _type_of_all(self, called: str, operands: tuple[Expression, ...], span: Span | None) -> DataType:
         together = operands[0].type
         for operand in operands[1:]:
             wider = promotion.common(together, operand.type)
-            extreme = operator in (Operator.GREATEST, Operator.LEAST)
+            extreme = called in ("GREATEST", "LEAST")
             promotes_string = extreme and (together.kind is Kind.STRING) != (operand.type.kind is Kind.STRING)
             if wider is None or (
                 promotes_string and wider.is_known and Kind.NULL not in (together.kind, operand.type.kind)
             ):
-                raise self._mismatch(operator, together, operand.type, span)
+                raise self._mismatch(called, together, operand.type, span)
             together = wider
         return together
 
-    def _alike(self, operator: Operator, operands: tuple[Expression, ...], span: Span | None) -> tuple[Expression, ...]:
-        """The operands, brought to one type."""
-        together = self._type_of_all(operator, operands, span)
-        if together.kind is Kind.OTHER and operator not in (Operator.COALESCE,):
+    def _alike(
+        self, called: str, operands: tuple[Expression, ...], span: Span | None
+    ) -> tuple[tuple[Expression, ...], DataType]:
+        """The operands, brought to one type, and that type."""
+        together = self._type_of_all(called, operands, span)
+        if together.kind is Kind.OTHER and called != Operator.COALESCE.value:
             problem = f"values of type {together} cannot be compared here"
             raise self._error(span, problem, "compare a field, or compute the comparison as a column")
-        return tuple(self.coerce(operand, together) for operand in operands)
+        return tuple(self.coerce(operand, together) for operand in operands), together
 
     def _arithmetic(self, operator: Operator, operands: tuple[Expression, ...], span: Span | None) -> Expression:
         left, right = operands
         found = promotion.arithmetic(operator, left, right)
         if found is None:
-            raise self._mismatch(operator, left.type, right.type, span)
+            raise self._mismatch(operator.value, left.type, right.type, span)
         first, second, result = found
         coerced = (self.coerce(left, first), self.coerce(right, second))
         return Operation(operator, coerced, type=result, span=span)
 
-    def _mismatch(self, operator: Operator, left: DataType, right: DataType, span: Span | None) -> ConditionError:
-        problem = f"`{operator.value}` does not work between {left} and {right}"
+    def _mismatch(self, called: str, left: DataType, right: DataType, span: Span | None) -> ConditionError:
+        problem = f"`{called}` does not work between {left} and {right}"
         return self._error(span, problem, "bring both sides to one type, for example with CAST(… AS …)")
-
-    def _string(self, operator: Operator, operand: Expression) -> Expression:
-        if operand.type.kind in (Kind.OTHER, Kind.INTERVAL, Kind.BINARY):
-            problem = f"{operator.value} needs strings, this is of type {operand.type}"
-            raise self._error(operand.span, problem, "cast it with CAST(… AS STRING)")
-        return self.coerce(operand, types.STRING)
 
     def _case(self, operands: tuple[Expression, ...], span: Span | None) -> Expression:
         conditions, values = operands[:-1:2], (*operands[1:-1:2], operands[-1])
@@ -288,59 +310,12 @@ class Checker:
             if condition.type.kind not in (Kind.BOOLEAN, Kind.NULL, Kind.UNKNOWN):
                 problem = f"WHEN needs a condition, this is of type {condition.type}"
                 raise self._error(condition.span or span, problem, "compare it with something")
-        together = self._type_of_all(Operator.CASE, values, span)
+        together = self._type_of_all(Operator.CASE.value, values, span)
         values = tuple(self.coerce(value, together) for value in values)
         bound: list[Expression] = []
         for condition, value in zip(conditions, values, strict=False):
             bound += [condition, value]
         return Operation(Operator.CASE, (*bound, values[-1]), type=together, span=span)
 
-    def _function(self, operator: Operator, operands: tuple[Expression, ...], span: Span | None) -> Expression:
-        first = operands[0]
-        source = first.type
-        if source.kind is Kind.UNKNOWN:
-            return Operation(operator, operands, type=types.UNKNOWN, span=span)
-        if operator is Operator.SUBSTRING:
-            positions = tuple(self._whole_number(operator, operand) for operand in operands[1:])
-            return Operation(operator, (self._string(operator, first), *positions), type=types.STRING, span=span)
-        if operator in _OF_DATES or operator in _OF_TIMES:
-            target = types.DATE if operator in _OF_DATES else types.TIMESTAMP
-            if source.is_moment or source.kind in (Kind.STRING, Kind.NULL):
-                moment = self.coerce(first, target) if source.kind in (Kind.STRING, Kind.DATE) else first
-                return Operation(operator, (moment,), type=types.INT, span=span)
-            raise self._error(first.span, f"{operator.value} needs a date or timestamp, this is a {source}", "cast it")
-        if source.kind is Kind.STRING:
-            first = self.coerce(first, types.DOUBLE)
-            source = types.DOUBLE
-        signed = operator in (Operator.ABS, Operator.NEGATE)
-        if not (source.is_numeric or source.kind is Kind.NULL or (signed and source.kind is Kind.INTERVAL)):
-            raise self._error(first.span or span, f"{operator.value} needs a number, this is a {source}", "cast it")
-        digits = tuple(self._whole_number(operator, operand) for operand in operands[1:])
-        return Operation(operator, (first, *digits), type=_rounded(operator, source, digits), span=span)
-
-    def _whole_number(self, operator: Operator, operand: Expression) -> Expression:
-        if operator is Operator.ROUND and not isinstance(operand, Literal):
-            raise self._error(operand.span, "the digits of ROUND must be a literal", "such as ROUND(price, 2)")
-        if operand.type.is_integral or operand.type.kind in (Kind.UNKNOWN, Kind.NULL):
-            return operand
-        problem = f"{operator.value} needs a whole number here, this is a {operand.type}"
-        raise self._error(operand.span, problem, "cast it with CAST(… AS INT)")
-
     def _error(self, span: Span | None, problem: str, remedy: str) -> ConditionError:
         return condition_error(span, problem, remedy, self._scope.place)
-
-
-def _rounded(operator: Operator, source: DataType, digits: tuple[Expression, ...]) -> DataType:
-    """The type of ABS, NEGATE, ROUND, FLOOR and CEIL."""
-    whole = operator in (Operator.FLOOR, Operator.CEIL)
-    if source.kind is Kind.NULL:
-        return types.LONG if whole else types.DOUBLE
-    if operator in (Operator.ABS, Operator.NEGATE) or (whole and source.kind is Kind.DECIMAL and source.scale == 0):
-        return source
-    if source.kind is Kind.DECIMAL:
-        wanted = digits[0].value if digits and isinstance(digits[0], Literal) else 0
-        scale = min(source.scale, max(wanted or 0, 0))
-        return types.decimal(min(source.precision - source.scale + scale + 1, types.MAX_PRECISION), scale)
-    if operator is Operator.ROUND:
-        return source
-    return types.LONG

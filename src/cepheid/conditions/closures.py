@@ -11,7 +11,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, Protocol, TypeAlias
 
-from cepheid.conditions.arithmetic import compare, equal
+from cepheid.conditions.arithmetic import equal
 from cepheid.conditions.casting import as_aware, shown
 from cepheid.conditions.expression import Aggregate, FoldValue
 from cepheid.errors import EvaluationError
@@ -215,16 +215,15 @@ def coalesce(candidates: tuple[Evaluate, ...]) -> Evaluate:
     return evaluate
 
 
-def extreme(candidates: tuple[Evaluate, ...], sign: int) -> Evaluate:
-    """GREATEST (sign 1) and LEAST (sign -1), which skip NULLs."""
+def on_all(compute: Compute, operands: tuple[Evaluate, ...]) -> Evaluate:
+    """What looks at NULLs itself."""
+    return lambda event, taken: compute(*(operand(event, taken) for operand in operands))
 
+
+def field(operand: Evaluate, name: str) -> Evaluate:
     def evaluate(event: Event, taken: Taken) -> Any:
-        best = None
-        for candidate in candidates:
-            value = candidate(event, taken)
-            if value is not None and (best is None or compare(value, best) == sign):
-                best = value
-        return best
+        struct = operand(event, taken)
+        return None if struct is None else struct.get(name)
 
     return evaluate
 

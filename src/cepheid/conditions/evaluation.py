@@ -11,18 +11,21 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
-from cepheid.conditions import closures, functions
+from cepheid.conditions import closures
 from cepheid.conditions.arithmetic import compare, operation
 from cepheid.conditions.carets import condition_error
-from cepheid.conditions.casting import as_aware, cast, shown, single_text
+from cepheid.conditions.casting import cast, shown, single_text
 from cepheid.conditions.closures import Evaluate, Taken
+from cepheid.conditions.constants import constant_value, literal_value
 from cepheid.conditions.expression import (
     ARITHMETIC,
     COMPARISONS,
     Aggregate,
+    Call,
     Cast,
     Column,
     Expression,
+    Field,
     FoldValue,
     Literal,
     Operation,
@@ -32,6 +35,7 @@ from cepheid.conditions.expression import (
     SparkExpression,
     walk,
 )
+from cepheid.conditions.functions.table import function_of
 from cepheid.conditions.predicate import Predicate
 from cepheid.conditions.types import Kind
 from cepheid.errors import ConditionError, EvaluationError
@@ -75,7 +79,7 @@ def compile_expression(expression: Expression) -> Evaluate:
     """The value of an expression on an event; None is NULL, and so is a column that the event lacks."""
     match expression:
         case Literal():
-            return closures.constant(_value(expression))
+            return closures.constant(literal_value(expression))
         case Column():
             return _column(expression)
         case Aggregate():
@@ -86,6 +90,10 @@ def compile_expression(expression: Expression) -> Evaluate:
             return _cast(expression)
         case Operation():
             return _operation(expression)
+        case Call():
+            return _call(expression)
+        case Field(operand=operand, name=name):
+            return closures.field(compile_expression(operand), name)
         case PythonCall(function=function):
             return closures.python_call(function)
         case SparkExpression(function=function_name):
@@ -110,23 +118,9 @@ def _column(column: Column) -> Evaluate:
     return closures.column(column.name)
 
 
-def _value(literal: Literal) -> Any:
-    is_timestamp = literal.type.kind is Kind.TIMESTAMP and literal.value is not None
-    return as_aware(literal.value) if is_timestamp else literal.value
-
-
-def _constant(expression: Expression) -> tuple[Any] | None:
-    """The value of a literal, casts included, in a tuple; None if the expression is not constant."""
-    if isinstance(expression, Literal):
-        return (_value(expression),)
-    if isinstance(expression, Cast) and isinstance(expression.operand, Literal):
-        return (cast(_value(expression.operand), expression.type),)
-    return None
-
-
 def _cast(expression: Cast) -> Evaluate:
     operand, target = expression.operand, expression.type
-    fixed = _constant(expression)
+    fixed = constant_value(expression)
     if fixed is not None:
         return closures.constant(fixed[0])
     inner = compile_expression(operand)
@@ -135,7 +129,8 @@ def _cast(expression: Cast) -> Evaluate:
     if operand.type.kind is Kind.DECIMAL and target.kind is Kind.STRING:
         # Binding leaves a decimal that is brought to more digits as it is; here the zeros behind it show.
         return lambda event, taken: cast(cast(inner(event, taken), operand.type), target)
-    return lambda event, taken: cast(inner(event, taken), target)
+    zone = expression.zone
+    return lambda event, taken: cast(inner(event, taken), target, zone)
 
 
 def _operation(expression: Operation) -> Evaluate:
@@ -166,13 +161,15 @@ def _operation(expression: Operation) -> Evaluate:
             return closures.identity(compiled[0], None)
         case Operator.IN:
             return closures.membership(compiled[0], compiled[1:])
-        case Operator.COALESCE:
-            return closures.coalesce(compiled)
-        case Operator.GREATEST:
-            return closures.extreme(compiled, 1)
-        case Operator.LEAST:
-            return closures.extreme(compiled, -1)
-    return closures.strict(functions.function(expression), compiled)
+    assert operator is Operator.COALESCE
+    return closures.coalesce(compiled)
+
+
+def _call(call: Call) -> Evaluate:
+    function = function_of(call)
+    operands = tuple(map(compile_expression, call.operands))
+    compute = function.rows(call)
+    return closures.on_all(compute, operands) if function.skips_nulls else closures.strict(compute, operands)
 
 
 def _truth(operand: Expression) -> Evaluate:
@@ -199,7 +196,7 @@ def _comparison(operator: Operator, left: Expression, right: Expression) -> Eval
     direct = _DIRECT[operator]
     plain = left.type.kind in _PLAIN and right.type.kind in _PLAIN
     compute = direct if plain else _by_order(direct)
-    fixed = _constant(right)
+    fixed = constant_value(right)
     if fixed is not None and fixed[0] is not None:
         return closures.against_constant(compute, direct, compile_expression(left), fixed[0])
     return closures.strict_binary(compute, compile_expression(left), compile_expression(right))

@@ -8,7 +8,7 @@ and later stages read them. Nodes are equal if they mean the same: where they st
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
@@ -18,7 +18,7 @@ from cepheid.conditions.types import DataType
 
 
 class Operator(Enum):
-    """What an operation computes; a member's value is its SQL sign or function name."""
+    """What an operation computes; a member's value is its SQL sign. Functions are in a table of their own (`Call`)."""
 
     OR = "OR"
     AND = "AND"
@@ -34,36 +34,15 @@ class Operator(Enum):
     IS_TRUE = "IS TRUE"
     IS_FALSE = "IS FALSE"
     IN = "IN"
-    LIKE = "LIKE"
-    RLIKE = "RLIKE"
     ADD = "+"
     SUBTRACT = "-"
     MULTIPLY = "*"
     DIVIDE = "/"
     MODULO = "%"
     INTEGER_DIVIDE = "DIV"
-    NEGATE = "NEGATIVE"
     CASE = "CASE"
     """Operands: condition, value, condition, value, …, and the value otherwise."""
     COALESCE = "COALESCE"
-    ABS = "ABS"
-    GREATEST = "GREATEST"
-    LEAST = "LEAST"
-    ROUND = "ROUND"
-    FLOOR = "FLOOR"
-    CEIL = "CEIL"
-    UPPER = "UPPER"
-    LOWER = "LOWER"
-    LENGTH = "LENGTH"
-    CONCAT = "CONCAT"
-    SUBSTRING = "SUBSTRING"
-    TRIM = "TRIM"
-    YEAR = "YEAR"
-    MONTH = "MONTH"
-    DAY = "DAY"
-    HOUR = "HOUR"
-    MINUTE = "MINUTE"
-    SECOND = "SECOND"
 
 
 COMPARISONS = frozenset(
@@ -99,6 +78,10 @@ class AggregateFunction(Enum):
     AVG = "AVG"
     MIN = "MIN"
     MAX = "MAX"
+    COUNT_DISTINCT = "COUNT(DISTINCT)"
+    """How many different values there are (rule 18)."""
+    STDDEV = "STDDEV"
+    """The standard deviation of a sample, unknown for fewer than two values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +106,8 @@ class Expression:
 class Literal(Expression):
     """A constant; None is NULL.
 
-    A TIMESTAMP written without a zone has a value without one: Spark reads it in the session's time zone, the portable
-    evaluator in UTC. Compared by how Python shows the value: there 0.0 and -0.0 differ, and 1, 1.0 and True.
+    A TIMESTAMP written without a zone has a value without one until binding gives it the zone of its schema. Compared
+    by how Python shows the value: there 0.0 and -0.0 differ, and 1, 1.0 and True.
     """
 
     value: Any = field(compare=False)
@@ -185,7 +168,7 @@ class FoldValue(Expression):
 
 @dataclass(frozen=True, slots=True)
 class Operation(Expression):
-    """An operator or function of the portable subset, applied to its operands."""
+    """An operator, applied to its operands."""
 
     operator: Operator
     operands: tuple[Expression, ...]
@@ -196,11 +179,39 @@ class Operation(Expression):
 
 
 @dataclass(frozen=True, slots=True)
+class Call(Expression):
+    """A function of the portable subset (`functions.table`), by the first of its names, applied to its operands."""
+
+    name: str
+    operands: tuple[Expression, ...]
+
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        return self.operands
+
+
+@dataclass(frozen=True, slots=True)
+class Field(Expression):
+    """A field of a struct, NULL where the struct is."""
+
+    operand: Expression
+    name: str
+
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        return (self.operand,)
+
+
+@dataclass(frozen=True, slots=True)
 class Cast(Expression):
-    """The operand as a value of this node's type. An implicit one was added by binding and is not printed."""
+    """The operand as a value of this node's type. An implicit one was added by binding and is not printed.
+
+    Between a timestamp and what a clock or a calendar shows, the clock is that of `zone`. Spark's own is the session's.
+    """
 
     operand: Expression
     implicit: bool = field(default=False, compare=False)
+    zone: str = "UTC"
 
     @property
     def children(self) -> tuple[Expression, ...]:
@@ -248,6 +259,18 @@ class SparkExpression(Expression):
 
 
 TRUE = Literal(True, type=types.BOOLEAN)
+
+
+def with_children(expression: Expression, change: Callable[[Expression], Expression]) -> Expression:
+    """The node with each of the nodes right below it changed."""
+    match expression:
+        case Operation(operands=operands) | Call(operands=operands):
+            return replace(expression, operands=tuple(map(change, operands)))
+        case Cast(operand=operand) | Field(operand=operand):
+            return replace(expression, operand=change(operand))
+        case SparkExpression(parts=parts):
+            return replace(expression, parts=tuple(part if isinstance(part, str) else change(part) for part in parts))
+    return expression
 
 
 def walk(expression: Expression) -> Iterator[Expression]:

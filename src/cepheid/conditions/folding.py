@@ -6,10 +6,11 @@ doubles in the same order and round decimals alike.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 from cepheid.conditions import types
@@ -19,6 +20,8 @@ from cepheid.conditions.evaluation import compile_expression
 from cepheid.conditions.expression import Aggregate, Expression, FoldValue, Operator
 from cepheid.conditions.types import DataType, Kind
 from cepheid.syntax.tree import Event
+
+_MICROSECOND = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +86,25 @@ def larger(kept: Any, new: Any) -> Any:
     return new if kept is None or compare(new, kept) > 0 else kept
 
 
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """What a standard deviation needs of the values so far, one value after the other, as Spark adds them up."""
+
+    count: int = 0
+    mean: float = 0.0
+    squares: float = 0.0
+    """The sum of the squared distances from the mean."""
+
+    def with_value(self, value: Any) -> Spread:
+        delta = cast(value, types.DOUBLE) - self.mean
+        count = self.count + 1
+        return Spread(count, self.mean + delta / count, self.squares + delta * (delta - delta / count))
+
+    @property
+    def deviation(self) -> float | None:
+        return None if self.count < 2 else math.sqrt(self.squares / (self.count - 1))
+
+
 def average(total: Any, count: int, data_type: DataType) -> Any:
     """The average, unknown over nothing; of whole numbers a double, of decimals four more digits."""
     if count == 0:
@@ -94,5 +116,7 @@ def average(total: Any, count: int, data_type: DataType) -> Any:
             data_type = types.decimal(types.MAX_PRECISION, max(-exponent, 0) + 4)
         return fit_decimal(EXACT.divide(total, Decimal(count)), data_type)
     if isinstance(total, timedelta):
-        return total / count
+        # Half up, as Spark rounds; Python's division of an interval rounds half to even.
+        microseconds = EXACT.divide(Decimal(total // _MICROSECOND), Decimal(count))
+        return timedelta(microseconds=int(microseconds.to_integral_value(ROUND_HALF_UP)))
     return float(total) / count

@@ -19,7 +19,7 @@ from cepheid.conditions.reader import Reader
 from cepheid.errors import ConditionError
 
 _Read = TypeVar("_Read")
-_NOT_SQL = {"&&": "AND", "||": "OR (|| joins texts)", "!": "NOT"}
+_NOT_SQL = {"&&": "AND", "||": "OR (|| joins strings)", "!": "NOT"}
 
 
 @lru_cache(maxsize=4096)

@@ -11,9 +11,12 @@ from decimal import Decimal
 
 from cepheid.conditions.expression import (
     Aggregate,
+    AggregateFunction,
+    Call,
     Cast,
     Column,
     Expression,
+    Field,
     FoldValue,
     Leaf,
     Literal,
@@ -23,6 +26,7 @@ from cepheid.conditions.expression import (
     PythonCall,
     SparkColumn,
     SparkExpression,
+    with_children,
 )
 from cepheid.conditions.types import DAYS, DataType, Kind
 
@@ -43,8 +47,6 @@ _PRECEDENCE = {
     Operator.IS_TRUE: _POSTFIX,
     Operator.IS_FALSE: _POSTFIX,
     Operator.IN: _POSTFIX,
-    Operator.LIKE: _POSTFIX,
-    Operator.RLIKE: _POSTFIX,
     Operator.ADD: _SUM,
     Operator.SUBTRACT: _SUM,
     Operator.MULTIPLY: _PRODUCT,
@@ -53,6 +55,8 @@ _PRECEDENCE = {
     Operator.INTEGER_DIVIDE: _PRODUCT,
 }
 _BEHIND = frozenset(operator for operator, precedence in _PRECEDENCE.items() if precedence == _POSTFIX)
+_PATTERNS = frozenset({"LIKE", "RLIKE"})
+"""Functions that are written as predicates behind their operand."""
 _SUFFIX = {Kind.BYTE: "Y", Kind.SHORT: "S", Kind.LONG: "L", Kind.FLOAT: "F", Kind.DOUBLE: "D", Kind.DECIMAL: "BD"}
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z_0-9]*\Z")
 # A few words that the grammar would not read as a name.
@@ -102,6 +106,10 @@ def _text(expression: Expression) -> tuple[str, int]:
             return f"CAST({sql(operand)} AS {str(expression.type).upper()})", _ATOM
         case Operation():
             return _operation(expression)
+        case Call():
+            return _call(expression)
+        case Field(operand=operand, name=name):
+            return f"{_write(operand, _ATOM)}.{quoted(name)}", _ATOM
         case SparkExpression(parts=parts):
             text = "".join(part if isinstance(part, str) else _write(part, _ATOM) for part in parts)
             return text, _ATOM
@@ -122,8 +130,6 @@ def _operation(operation: Operation) -> tuple[str, int]:
             return _negation(operands[0])
         case _ if operator in _BEHIND:
             text = _behind(operation, negated=False)
-        case Operator.NEGATE:
-            return f"-{_write(operands[0], _ATOM)}", _PRODUCT
         case Operator.CASE:
             branches = zip(operands[:-1:2], operands[1:-1:2], strict=True)
             whens = " ".join(f"WHEN {sql(condition)} THEN {sql(value)}" for condition, value in branches)
@@ -132,13 +138,27 @@ def _operation(operation: Operation) -> tuple[str, int]:
             left = precedence + 1 if precedence == _COMPARE else precedence  # comparisons are not chained
             text = f"{_write(operands[0], left)} {operator.value} {_write(operands[1], precedence + 1)}"
         case _:
-            text = f"{operator.value}({', '.join(sql(operand) for operand in operands)})"
+            text = _function(operator.value, operands)
     return text, precedence
+
+
+def _call(call: Call) -> tuple[str, int]:
+    if call.name in _PATTERNS:
+        return _pattern(call, negated=False), _POSTFIX
+    if call.name == "NEGATIVE":
+        return f"-{_write(call.operands[0], _ATOM)}", _PRODUCT
+    return _function(call.name, call.operands), _ATOM
+
+
+def _function(name: str, operands: tuple[Expression, ...]) -> str:
+    return f"{name}({', '.join(sql(operand) for operand in operands)})"
 
 
 def _negation(operand: Expression) -> tuple[str, int]:
     if isinstance(operand, Operation) and operand.operator in _BEHIND:
         return _behind(operand, negated=True), _POSTFIX
+    if isinstance(operand, Call) and operand.name in _PATTERNS:
+        return _pattern(operand, negated=True), _POSTFIX
     return f"NOT {_write(operand, _POSTFIX)}", _NOT
 
 
@@ -149,16 +169,22 @@ def _behind(operation: Operation, negated: bool) -> str:
     if operator.value.startswith("IS "):
         return f"{subject} {operator.value.replace('IS', 'IS NOT') if negated else operator.value}"
     word = f"NOT {operator.value}" if negated else operator.value
-    if operator is Operator.IN:
-        return f"{subject} {word} ({', '.join(sql(option) for option in operands[1:])})"
-    escape = f" ESCAPE {sql(operands[2])}" if len(operands) == 3 else ""
-    return f"{subject} {word} {_write(operands[1], _SUM)}{escape}"
+    return f"{subject} {word} ({', '.join(sql(option) for option in operands[1:])})"
+
+
+def _pattern(call: Call, negated: bool) -> str:
+    subject, pattern, *escape = call.operands
+    word = f"NOT {call.name}" if negated else call.name
+    escaped = f" ESCAPE {sql(escape[0])}" if escape else ""
+    return f"{_write(subject, _SUM)} {word} {_write(pattern, _SUM)}{escaped}"
 
 
 def _aggregate(aggregate: Aggregate) -> str:
     variable = quoted(aggregate.variable)
     argument = f"{variable}.*" if aggregate.argument is None else sql(_qualified(aggregate.argument, variable))
     offset = f", {aggregate.offset}" if aggregate.offset else ""
+    if aggregate.function is AggregateFunction.COUNT_DISTINCT:
+        return f"COUNT(DISTINCT {argument})"
     return f"{aggregate.function.value}({argument}{offset})"
 
 
@@ -169,14 +195,7 @@ def _qualified(expression: Expression, variable: str) -> Expression:
             return SparkExpression("", (f"{variable}.{quoted(name)}",))
         case Name(parts=parts):
             return SparkExpression("", (f"{variable}." + ".".join(quoted(part) for part in parts),))
-        case Operation(operator=operator, operands=operands):
-            return Operation(operator, tuple(_qualified(operand, variable) for operand in operands))
-        case Cast(operand=operand, implicit=implicit):
-            return Cast(_qualified(operand, variable), implicit, type=expression.type)
-        case SparkExpression(function=function, parts=parts):
-            qualified = tuple(part if isinstance(part, str) else _qualified(part, variable) for part in parts)
-            return SparkExpression(function, qualified)
-    return expression
+    return with_children(expression, lambda child: _qualified(child, variable))
 
 
 def _literal(value: object, data_type: DataType) -> str:

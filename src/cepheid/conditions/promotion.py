@@ -203,6 +203,10 @@ def aggregate(function: AggregateFunction, argument: DataType) -> tuple[DataType
     """The type that an aggregate's argument is brought to and that of its result."""
     if function is AggregateFunction.COUNT:
         return argument, types.LONG
+    if function is AggregateFunction.COUNT_DISTINCT:
+        return None if argument.kind is Kind.OTHER else (argument, types.LONG)
+    if function is AggregateFunction.STDDEV:
+        return _of_deviation(argument)
     if function not in (AggregateFunction.SUM, AggregateFunction.AVG):
         return None if argument.kind is Kind.OTHER and function.value in ("MIN", "MAX") else (argument, argument)
     summed = function is AggregateFunction.SUM
@@ -219,6 +223,12 @@ def aggregate(function: AggregateFunction, argument: DataType) -> tuple[DataType
             return types.DOUBLE, types.DOUBLE
         case _ if argument.is_integral:
             return (types.LONG, types.LONG) if summed else (types.DOUBLE, types.DOUBLE)
+    return None
+
+
+def _of_deviation(argument: DataType) -> tuple[DataType, DataType] | None:
+    if argument.kind is Kind.UNKNOWN or argument.is_numeric or argument.kind in (Kind.STRING, Kind.NULL):
+        return (argument if argument.kind is Kind.UNKNOWN else types.DOUBLE), types.DOUBLE
     return None
 
 

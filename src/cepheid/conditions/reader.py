@@ -7,7 +7,7 @@ Spark computes and the portable evaluator refuses by name. Called by `parser` al
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import replace
 
 from sqlglot import exp
 
@@ -19,6 +19,7 @@ from cepheid.conditions.expression import (
     COMPARISONS,
     Aggregate,
     AggregateFunction,
+    Call,
     Cast,
     Expression,
     Literal,
@@ -27,17 +28,29 @@ from cepheid.conditions.expression import (
     Operator,
     combine,
 )
-from cepheid.conditions.functions import like_pattern
+from cepheid.conditions.functions.definition import Function
+from cepheid.conditions.functions.rewritten import FIXED_UNITS
+from cepheid.conditions.functions.table import CALLABLE, FUNCTIONS
 from cepheid.conditions.spark_text import spark_expression
 from cepheid.conditions.types import DataType
 from cepheid.conditions.vocabulary import (
     AGGREGATES,
     BINARY,
-    FUNCTIONS,
     SPARK_AGGREGATES,
     TYPES,
+    WITH_UNIT,
 )
-from cepheid.errors import ConditionError, EvaluationError
+from cepheid.errors import ConditionError
+
+
+def _flat(call: Call) -> Call:
+    """Texts joined to joined texts are all joined at once."""
+    if call.name != "CONCAT":
+        return call
+    operands: list[Expression] = []
+    for operand in call.operands:
+        operands += operand.operands if isinstance(operand, Call) and operand.name == "CONCAT" else (operand,)
+    return replace(call, operands=tuple(operands))
 
 
 class Reader:
@@ -104,7 +117,7 @@ class Reader:
         operand = self.read(node.this)
         if isinstance(operand, Literal) and isinstance(node.this, exp.Literal | exp.Cast):
             return self._negative(operand, node)
-        return Operation(Operator.NEGATE, (operand,), span=self._span(node))
+        return Call("NEGATIVE", (operand,), span=self._span(node))
 
     def _negative(self, literal: Literal, node: exp.Expr) -> Expression:
         """`-1` is a literal, so that the least number of each type can be written."""
@@ -114,7 +127,7 @@ class Reader:
             except ValueError as error:
                 raise self.error(node, str(error), "write a number such as 10, 1.5, 1e3 or 10L") from None
             return Literal(negative.value, type=negative.type, span=self._span(node))
-        return Operation(Operator.NEGATE, (literal,), span=self._span(node))
+        return Call("NEGATIVE", (literal,), span=self._span(node))
 
     def _literal(self, node: exp.Expr) -> Expression:
         if node.is_string:
@@ -133,7 +146,7 @@ class Reader:
 
     def _name(self, node: exp.Expr) -> Expression:
         if isinstance(node.this, exp.Star):
-            remedy = "name a column; `v.*` stands only in COUNT(v.*)"
+            remedy = "name a column; `v.*` works only in COUNT(v.*)"
             raise self.error(node, f"`{self._source(node)}` is no value", remedy)
         assert isinstance(node, exp.Column)
         return Name(tuple(part.name for part in node.parts), span=self._span(node))
@@ -165,21 +178,24 @@ class Reader:
         if isinstance(node.expression, exp.Any | exp.All | exp.Tuple):
             return self._for_spark(node)
         operands = (node.this, node.expression) if escape is None else (node.this, node.expression, escape)
-        like = self._operation(Operator.LIKE, node, *operands)
         if escape is not None:
-            character = like.children[2]
+            character = self.read(escape)
             if not isinstance(character, Literal) or not isinstance(character.value, str) or len(character.value) != 1:
                 raise self.error(escape, "ESCAPE takes one character", "such as ESCAPE '!'")
-        self._check_pattern(node.expression, [part.value for part in like.children[1:] if isinstance(part, Literal)])
+        like = self._function(FUNCTIONS["LIKE"], node, *operands)
         return Operation(Operator.NOT, (like,), span=like.span) if node.args.get("negate") else like
 
-    def _check_pattern(self, node: exp.Expr, pattern_and_escape: list[Any]) -> None:
-        """Spark refuses a wrong pattern before it looks at any row, and so it is refused here."""
-        if isinstance(node, exp.Literal) and node.is_string:
-            try:
-                like_pattern(*pattern_and_escape)
-            except EvaluationError as error:
-                raise self.error(node, str(error), "write the escape twice where it stands for itself") from None
+    def _regular(self, node: exp.Expr) -> Expression:
+        return self._function(FUNCTIONS["RLIKE"], node, node.this, node.expression)
+
+    def _function(self, function: Function, node: exp.Expr, *operands: exp.Expr) -> Expression:
+        """A call of a portable function. Spark refuses wrong constants before it looks at any row, and so are they
+        refused here."""
+        call = Call(function.name, tuple(map(self.read, operands)), span=self._span(node))
+        problem = function.wanted(call) if function.wanted is not None else None
+        if problem is not None:
+            raise self.error(operands[1], problem, "write the escape twice where it stands for itself")
+        return _flat(call)
 
     def _escape(self, node: exp.Expr) -> Expression:
         if isinstance(node.this, exp.Like):
@@ -209,7 +225,7 @@ class Reader:
         for side in (node.this, node.expression):
             if isinstance(side, exp.Add | exp.Sub):
                 raise self.error(node, "`||` next to `+` or `-` is ambiguous", "put parentheses around one of them")
-        return combine(Operator.CONCAT, (self.read(node.this), self.read(node.expression)), self._span(node))
+        return self._function(FUNCTIONS["CONCAT"], node, node.this, node.expression)
 
     def _adjacent_strings(self, node: exp.Expr) -> Expression:
         """String literals side by side are one string."""
@@ -274,38 +290,39 @@ class Reader:
     def _trim(self, node: exp.Expr) -> Expression:
         if node.args.get("position") or node.expression:
             return self._for_spark(node)
-        return self._operation(Operator.TRIM, node, node.this)
+        return self._function(FUNCTIONS["TRIM"], node, node.this)
 
     def _substring(self, node: exp.Expr) -> Expression:
         operands = [node.this, node.args.get("start"), node.args.get("length")]
-        return self._operation(Operator.SUBSTRING, node, *(operand for operand in operands if operand is not None))
+        return self._function(FUNCTIONS["SUBSTRING"], node, *(operand for operand in operands if operand is not None))
 
     def _call(self, node: exp.Expr) -> Expression:
         name = node.name.upper()
         if name in AGGREGATES:
             return self._aggregate(node, AGGREGATES[name])
-        if name == "NULLIF" and len(node.expressions) == 2:
-            first, second = map(self.read, node.expressions)
-            equal = Operation(Operator.EQUAL, (first, second), span=self._span(node))
-            nothing = Literal(None, type=types.NULL)
-            return Operation(Operator.CASE, (equal, nothing, first), span=self._span(node))
-        if name == "ISNOTNULL" and len(node.expressions) == 1:
-            missing = self._operation(Operator.IS_NULL, node, node.expressions[0])
-            return Operation(Operator.NOT, (missing,), span=self._span(node))
         if name in SPARK_AGGREGATES:
-            remedy = "use FIRST, LAST, SUM, COUNT, AVG, MIN or MAX of a variable's column, or a fold"
+            remedy = "use FIRST, LAST, SUM, COUNT, AVG, MIN, MAX or STDDEV of a variable's column, or a fold"
             raise self.error(node, f"{name} cannot aggregate what a variable has taken", remedy)
-        portable = FUNCTIONS.get(name)
-        if portable is None:
+        entry = CALLABLE.get(name)
+        if entry is None or self._is_of_calendar(node):
             return self._for_spark(node)
-        operator, least, most = portable
-        if not least <= len(node.expressions) <= most:
-            wanted = f"{least}" if least == most else f"{least} or more" if most == 999 else f"{least} or {most}"
+        least, most = entry.least, entry.most
+        if len(node.expressions) < least or (most is not None and len(node.expressions) > most):
+            wanted = f"{least}" if least == most else f"{least} or more" if most is None else f"{least} or {most}"
             problem = f"{name} was given {len(node.expressions)} argument(s)"
             raise self.error(node, problem, f"it takes {wanted}")
-        if operator is Operator.CONCAT:
-            return combine(operator, tuple(map(self.read, node.expressions)), self._span(node))
-        return self._operation(operator, node, *node.expressions)
+        if isinstance(entry, Function):
+            return self._function(entry, node, *node.expressions)
+        try:
+            return entry.means(*map(self.read, node.expressions), span=self._span(node))
+        except ValueError as error:
+            raise self.error(node, str(error), "write it as docs/conditions.md shows") from None
+
+    def _is_of_calendar(self, node: exp.Expr) -> bool:
+        """Whether a function counts days or longer by a calendar: `datediff(DAY, …)`, `timestampdiff(MONTH, …)`."""
+        if len(node.expressions) != 3 or node.name.upper() not in WITH_UNIT:
+            return False
+        return node.name.upper() != "TIMESTAMPDIFF" or node.expressions[0].name.upper() not in FIXED_UNITS
 
     def _aggregate(self, node: exp.Expr, function: AggregateFunction) -> Expression:
         arguments, name = node.expressions, function.value
@@ -319,6 +336,8 @@ class Reader:
         elif len(arguments) != 1:
             raise self.error(node, f"{name} was given {len(arguments)} arguments", f"write {name}(v.column)")
         argument = arguments[0]
+        if isinstance(argument, exp.Distinct):
+            function, argument = self._distinct(node, function, argument)
         if isinstance(argument, exp.Star):
             problem = f"`{self._source(node)}` does not say whose events"
             raise self.error(node, problem, "COUNT(v.*) counts the events that variable v has taken")
@@ -328,6 +347,22 @@ class Reader:
             return Aggregate(function, argument.parts[0].name, None, span=self._span(node))
         variable, unqualified = of_one_variable(function, self.read(argument), self._span(node))
         return Aggregate(function, variable, unqualified, offset, span=self._span(node))
+
+    def _distinct(
+        self, node: exp.Expr, function: AggregateFunction, distinct: exp.Expr
+    ) -> tuple[AggregateFunction, exp.Expr]:
+        """COUNT(DISTINCT v.c) and what it counts (rule 18)."""
+        if function is not AggregateFunction.COUNT:
+            unneeded = function in (AggregateFunction.MIN, AggregateFunction.MAX)
+            remedy = "leave DISTINCT out" if unneeded else "write COUNT(DISTINCT v.column), or use a Python callable"
+            raise self.error(node, f"{function.value} does not take DISTINCT", remedy)
+        if len(distinct.expressions) != 1 or isinstance(distinct.expressions[0], exp.Tuple):
+            remedy = "count one value, such as COUNT(DISTINCT CONCAT(v.a, '|', v.b))"
+            raise self.error(node, "COUNT(DISTINCT …) takes one value", remedy)
+        counted = distinct.expressions[0]
+        if isinstance(counted, exp.Star) or isinstance(getattr(counted, "this", None), exp.Star):
+            raise self.error(node, "COUNT(DISTINCT …) needs a column", "write COUNT(DISTINCT v.column)")
+        return AggregateFunction.COUNT_DISTINCT, counted
 
     def _for_spark(self, node: exp.Expr) -> Expression:
         return spark_expression(self._text, node)
@@ -347,6 +382,7 @@ _READERS: dict[type[exp.Expr], Callable[[Reader, exp.Expr], Expression]] = {
     exp.Between: Reader._between,
     exp.In: Reader._in,
     exp.Like: Reader._like,
+    exp.RegexpLike: Reader._regular,
     exp.Escape: Reader._escape,
     exp.Case: Reader._case,
     exp.If: Reader._if,

@@ -12,9 +12,10 @@ from enum import Enum
 from typing import Any, TypeAlias
 
 from cepheid.conditions import types
+from cepheid.conditions.arithmetic import equality_key
 from cepheid.conditions.evaluation import Taken, compile_expression
 from cepheid.conditions.expression import Aggregate, AggregateFunction, Expression, FoldValue, walk
-from cepheid.conditions.folding import BoundFold, average, empty_sum, larger, plus, smaller, updated_fold
+from cepheid.conditions.folding import BoundFold, Spread, average, empty_sum, larger, plus, smaller, updated_fold
 from cepheid.conditions.promotion import sum_type
 from cepheid.conditions.types import DataType
 from cepheid.errors import EvaluationError
@@ -32,7 +33,22 @@ class RegisterKind(Enum):
     MAX = "max"
     FIRST = "first"
     LAST = "last"
+    DISTINCT = "distinct values"
+    SPREAD = "spread"
     FOLD = "fold"
+
+
+KINDS = {
+    AggregateFunction.COUNT: RegisterKind.COUNT,
+    AggregateFunction.SUM: RegisterKind.SUM,
+    AggregateFunction.MIN: RegisterKind.MIN,
+    AggregateFunction.MAX: RegisterKind.MAX,
+    AggregateFunction.FIRST: RegisterKind.FIRST,
+    AggregateFunction.LAST: RegisterKind.LAST,
+    AggregateFunction.COUNT_DISTINCT: RegisterKind.DISTINCT,
+    AggregateFunction.STDDEV: RegisterKind.SPREAD,
+}
+"""The register that an aggregate is read from; an average has two, SUM and COUNT."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +161,7 @@ class _Layout:
             total = self._register(RegisterKind.SUM, node, node.argument, sum_type(node.argument.type))
             self._reads[node] = (total, self._register(RegisterKind.COUNT, node, node.argument, types.LONG))
             return
-        kind = RegisterKind[node.function.name]
+        kind = KINDS[node.function]
         self._reads[node] = (self._register(kind, node, node.argument, node.type, node.offset + 1),)
 
     def add_fold(self, node: FoldValue) -> None:
@@ -191,6 +207,10 @@ def _initial(register: Register) -> Any:
         return register.fold.initial()
     if register.kind is RegisterKind.COUNT:
         return 0
+    if register.kind is RegisterKind.DISTINCT:
+        return frozenset()
+    if register.kind is RegisterKind.SPREAD:
+        return Spread()
     return () if register.depth > 1 else None
 
 
@@ -221,6 +241,10 @@ def _step(register: Register) -> Callable[[Any, Any], Any]:
             return smaller
         case RegisterKind.MAX:
             return larger
+        case RegisterKind.DISTINCT:
+            return lambda seen, new: seen if (key := equality_key(new)) in seen else seen | {key}
+        case RegisterKind.SPREAD:
+            return lambda spread, new: spread.with_value(new)
         case RegisterKind.FIRST if depth > 1:
             return lambda kept, new: kept if len(kept) == depth else (*kept, new)
         case RegisterKind.FIRST:
@@ -234,6 +258,10 @@ def _read(node: Aggregate | FoldValue, indexes: tuple[int, ...], registers: tupl
     index = indexes[0]
     if isinstance(node, FoldValue) or node.function is AggregateFunction.COUNT:
         return lambda values: values[index]
+    if node.function is AggregateFunction.COUNT_DISTINCT:
+        return lambda values: len(values[index])
+    if node.function is AggregateFunction.STDDEV:
+        return lambda values: values[index].deviation
     if node.function is AggregateFunction.AVG:
         count_index, data_type = indexes[1], node.type
         return lambda values: average(values[index], values[count_index], data_type)

@@ -34,6 +34,10 @@ class Scope:
     """The variable of the element itself; outside an aggregate its name could mean two things."""
     folds: tuple[FoldName, ...] = ()
     later_folds: tuple[str, ...] = ()
+    apart: tuple[str, ...] = ()
+    """Variables of other alternatives of a `one_of`, which no match takes together with this one (rule 13)."""
+    has_event: bool = True
+    """Whether there is a current event; `having` has none and reads variables alone (rule 15)."""
 
     def variable(self, name: str) -> str | None:
         """The variable as the pattern spells it, found without regard to case; None if there is none."""
@@ -55,4 +59,6 @@ class Scope:
 
     def of_event_alone(self) -> Scope:
         """The scope of an aggregate's argument: the columns of one event, no variables, no folds."""
-        return replace(self, all_variables=(), visible=(), nots=frozenset(), own=None, folds=(), later_folds=())
+        return replace(
+            self, all_variables=(), visible=(), nots=frozenset(), own=None, folds=(), later_folds=(), has_event=True
+        )

@@ -22,7 +22,7 @@ def spark_expression(text: str, node: exp.Expr) -> SparkExpression:
     _refuse(text, node)
     span = Span(text, *text_range(node))
     if span.start == span.end:
-        raise condition_error(None, f"{called(node)} cannot stand in a condition", "leave it out")
+        raise condition_error(None, f"{called(node)} is not allowed in a condition", "leave it out")
     pieces = _pieces(text, node)
     together = isinstance(node, STAYS_TOGETHER)
     return SparkExpression(called(node), pieces if together else ("(", *pieces, ")"), span=span)

@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import Any
 
+from cepheid.conditions.arithmetic import equality_key
 from cepheid.conditions.evaluation import compile_expression
 from cepheid.conditions.expression import Aggregate, AggregateFunction, FoldValue
-from cepheid.conditions.folding import BoundFold, average, empty_sum, larger, plus, smaller, updated_fold
+from cepheid.conditions.folding import BoundFold, Spread, average, empty_sum, larger, plus, smaller, updated_fold
 from cepheid.conditions.promotion import sum_type
 from cepheid.syntax.tree import Event
 
@@ -40,6 +41,10 @@ class ListedTaken:
             case AggregateFunction.AVG:
                 total = reduce(plus(sum_type(node.argument.type)), values) if values else None
                 return average(total, len(values), node.type)
+            case AggregateFunction.COUNT_DISTINCT:
+                return len(set(map(equality_key, values)))
+            case AggregateFunction.STDDEV:
+                return reduce(Spread.with_value, values, Spread()).deviation
             case AggregateFunction.MIN:
                 return reduce(smaller, values) if values else None
             case AggregateFunction.MAX:

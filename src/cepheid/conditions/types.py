@@ -44,12 +44,14 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class DataType:
-    """A type; `precision` and `scale` belong to decimals, `name` says which one OTHER is (`struct<…>`)."""
+    """A type; `precision` and `scale` belong to decimals, `name` says which one OTHER is (`struct<…>`), `fields` what a
+    struct holds."""
 
     kind: Kind
     precision: int = 0
     scale: int = 0
     name: str = ""
+    fields: tuple[tuple[str, DataType], ...] = ()
 
     def __str__(self) -> str:
         if self.kind is Kind.DECIMAL:
@@ -80,6 +82,10 @@ class DataType:
     @property
     def is_struct(self) -> bool:
         return self.kind is Kind.OTHER and self.name.startswith("struct")
+
+    @property
+    def is_array(self) -> bool:
+        return self.kind is Kind.OTHER and self.name.startswith(("list<", "large_list<", "fixed_size_list<", "array<"))
 
     @property
     def bits(self) -> int:
@@ -131,6 +137,8 @@ class Schema:
     """The columns of an event in order. Names are found without regard to case, as in Spark."""
 
     columns: tuple[tuple[str, DataType], ...]
+    zone: str = "UTC"
+    """The time zone by whose clock timestamps are read, and written where a text gives no zone."""
     _by_folded: dict[str, list[tuple[str, DataType]]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -164,9 +172,9 @@ class Schema:
         return cls(tuple(columns))
 
     @classmethod
-    def from_arrow(cls, schema: pa.Schema) -> Schema:
+    def from_arrow(cls, schema: pa.Schema, zone: str = "UTC") -> Schema:
         """The schema of Arrow data, with the types Spark would give it."""
-        return cls(tuple((column.name, _from_arrow(column.type)) for column in schema))
+        return cls(tuple((column.name, _from_arrow(column.type)) for column in schema), zone)
 
 
 def _from_arrow(arrow: Any) -> DataType:
@@ -196,4 +204,7 @@ def _from_arrow(arrow: Any) -> DataType:
         return TIMESTAMP if arrow.tz else TIMESTAMP_NTZ
     if is_a.is_dictionary(arrow):
         return _from_arrow(arrow.value_type)
+    if is_a.is_struct(arrow):
+        fields = tuple((field.name, _from_arrow(field.type)) for field in arrow)
+        return DataType(Kind.OTHER, name=str(arrow), fields=fields)
     return other(str(arrow))

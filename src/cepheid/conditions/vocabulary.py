@@ -25,39 +25,21 @@ BINARY: dict[type[exp.Expr], Operator] = {
     exp.Div: Operator.DIVIDE,
     exp.Mod: Operator.MODULO,
     exp.IntDiv: Operator.INTEGER_DIVIDE,
-    exp.RegexpLike: Operator.RLIKE,
 }
-# Functions of the portable subset: operator, least and most number of arguments.
-FUNCTIONS: dict[str, tuple[Operator, int, int]] = {
-    "COALESCE": (Operator.COALESCE, 1, 999),
-    "IFNULL": (Operator.COALESCE, 2, 2),
-    "NVL": (Operator.COALESCE, 2, 2),
-    "ABS": (Operator.ABS, 1, 1),
-    "NEGATIVE": (Operator.NEGATE, 1, 1),
-    "GREATEST": (Operator.GREATEST, 2, 999),
-    "LEAST": (Operator.LEAST, 2, 999),
-    "ROUND": (Operator.ROUND, 1, 2),
-    "FLOOR": (Operator.FLOOR, 1, 1),
-    "CEIL": (Operator.CEIL, 1, 1),
-    "CEILING": (Operator.CEIL, 1, 1),
-    "MOD": (Operator.MODULO, 2, 2),
-    "UPPER": (Operator.UPPER, 1, 1),
-    "UCASE": (Operator.UPPER, 1, 1),
-    "LOWER": (Operator.LOWER, 1, 1),
-    "LCASE": (Operator.LOWER, 1, 1),
-    "LENGTH": (Operator.LENGTH, 1, 1),
-    "CHAR_LENGTH": (Operator.LENGTH, 1, 1),
-    "CONCAT": (Operator.CONCAT, 1, 999),
-    "YEAR": (Operator.YEAR, 1, 1),
-    "MONTH": (Operator.MONTH, 1, 1),
-    "DAY": (Operator.DAY, 1, 1),
-    "DAYOFMONTH": (Operator.DAY, 1, 1),
-    "HOUR": (Operator.HOUR, 1, 1),
-    "MINUTE": (Operator.MINUTE, 1, 1),
-    "SECOND": (Operator.SECOND, 1, 1),
-    "ISNULL": (Operator.IS_NULL, 1, 1),
+AGGREGATES: dict[str, AggregateFunction] = {
+    "FIRST": AggregateFunction.FIRST,
+    "LAST": AggregateFunction.LAST,
+    "SUM": AggregateFunction.SUM,
+    "COUNT": AggregateFunction.COUNT,
+    "AVG": AggregateFunction.AVG,
+    "MEAN": AggregateFunction.AVG,
+    "MIN": AggregateFunction.MIN,
+    "MAX": AggregateFunction.MAX,
+    "STDDEV": AggregateFunction.STDDEV,
+    "STDDEV_SAMP": AggregateFunction.STDDEV,
+    "STD": AggregateFunction.STDDEV,
 }
-AGGREGATES = {function.value: function for function in AggregateFunction}
+"""By the names that they are called by. COUNT with DISTINCT is `COUNT_DISTINCT`."""
 TYPES: dict[exp.DType, DataType] = {
     exp.DType.BOOLEAN: types.BOOLEAN,
     exp.DType.TINYINT: types.BYTE,
@@ -86,7 +68,7 @@ REFUSED_NODES: dict[type[exp.Expr], tuple[str, str]] = {
         "a window function has no meaning inside a pattern",
         "read what variables have taken: LAST(v.column), SUM(v.column); or compute it as a column before matching",
     ),
-    exp.Distinct: ("DISTINCT is not supported in aggregates", "use a fold, or a Python callable"),
+    exp.Distinct: ("DISTINCT is known in COUNT alone", "write COUNT(DISTINCT v.column), or use a Python callable"),
     exp.Filter: ("FILTER is not supported in aggregates", "write CASE WHEN … THEN … END inside the aggregate"),
     exp.IgnoreNulls: ("IGNORE NULLS is not needed", "aggregates over a variable always skip NULLs; leave it out"),
     exp.RespectNulls: ("RESPECT NULLS is not supported", "aggregates over a variable always skip NULLs"),
@@ -109,14 +91,15 @@ NOT_DETERMINISTIC = frozenset(_NOT_DETERMINISTIC.split())
 
 _SPARK_AGGREGATES = """
     ANY ANY_VALUE APPROX_COUNT_DISTINCT APPROX_PERCENTILE ARRAY_AGG BOOL_AND BOOL_OR COLLECT_LIST COLLECT_SET CORR
-    COUNT_IF COVAR_POP COVAR_SAMP EVERY FIRST_VALUE KURTOSIS LAST_VALUE LISTAGG MAX_BY MEAN MEDIAN MIN_BY MODE
-    PERCENTILE PERCENTILE_APPROX SKEWNESS SOME STD STDDEV STDDEV_POP STDDEV_SAMP STRING_AGG TRY_AVG TRY_SUM VAR_POP
+    COUNT_IF COVAR_POP COVAR_SAMP EVERY FIRST_VALUE KURTOSIS LAST_VALUE LISTAGG MAX_BY MEDIAN MIN_BY MODE
+    PERCENTILE PERCENTILE_APPROX SKEWNESS SOME STDDEV_POP STRING_AGG TRY_AVG TRY_SUM VAR_POP
     VAR_SAMP VARIANCE LAG LEAD ROW_NUMBER RANK DENSE_RANK NTH_VALUE
 """
 SPARK_AGGREGATES = frozenset(_SPARK_AGGREGATES.split())
 """Spark's other aggregates: over a single event they would have no meaning."""
 
-_WITH_UNIT = frozenset({"TIMESTAMPDIFF", "TIMESTAMPADD", "DATEDIFF", "DATE_DIFF", "DATEADD", "DATE_ADD"})
+WITH_UNIT = frozenset({"TIMESTAMPDIFF", "TIMESTAMPADD", "DATEDIFF", "DATE_DIFF", "DATEADD", "DATE_ADD"})
+"""Functions that, given three arguments, begin with a unit of time."""
 _UNIT_WORDS = """
     MICROSECOND MILLISECOND SECOND MINUTE HOUR DAY DAYOFYEAR WEEK MONTH QUARTER YEAR
 """
@@ -126,6 +109,8 @@ _UNITS = frozenset(_UNIT_WORDS.split())
 def is_unit(node: exp.Expr) -> bool:
     """Whether a name is the unit that a function begins with, as in `timestampdiff(MINUTE, …)`, and no column."""
     function = node.parent
-    if not isinstance(function, exp.Anonymous) or function.name.upper() not in _WITH_UNIT:
+    if not isinstance(function, exp.Anonymous) or function.name.upper() not in WITH_UNIT:
+        return False
+    if len(function.expressions) != 3 or not isinstance(node, exp.Column) or len(node.parts) != 1:
         return False
     return node is function.expressions[0] and node.name.upper() in _UNITS

@@ -40,7 +40,7 @@ FEWEST, MOST = 256, 1 << 16
 
 def by_number(partition: int, event: int) -> str:
     """How an error calls a partition and an event where nothing better is known."""
-    return f"partition {partition}, event {event}"
+    return f"partition {partition}" if event == l.NONE else f"partition {partition}, event {event}"
 
 
 def match_partitions(
@@ -119,13 +119,17 @@ class Matcher:
         self.pool = drive.pool
         return drive.decided()
 
-    def advance(self, moment: int) -> tuple[Assignments, Assignments]:
-        """Let time move on in all partitions."""
-        return self._finish(l.ADVANCE, moment)
+    def advance(self, moment: int, where: Callable[[int, int], str] = by_number) -> tuple[Assignments, Assignments]:
+        """Let time move on in all partitions. `where`: how an error calls a slot, beside no event."""
+        return self._finish(l.ADVANCE, moment, where)
 
-    def end(self) -> tuple[Assignments, Assignments]:
+    def end(self, where: Callable[[int, int], str] = by_number) -> tuple[Assignments, Assignments]:
         """End the input of all partitions (rule 10)."""
-        return self._finish(l.END, 0)
+        return self._finish(l.END, 0, where)
+
+    def drop(self, slots: Integers) -> None:
+        """Drop all runs of some partitions."""
+        self._clear(slots[self.pool.slots[slots, l.K_LIVE] > 0])
 
     def keep(self) -> Integers:
         """Forget the events that no partial match holds. Returns the rows of those that stay, in their new order."""
@@ -249,9 +253,9 @@ class Matcher:
             self.pool = with_slots(self.pool, count)
             self.next_ordinal = np.concatenate((self.next_ordinal, np.zeros(count - self.slots, np.int64)))
 
-    def _finish(self, finish: int, moment: int) -> tuple[Assignments, Assignments]:
+    def _finish(self, finish: int, moment: int, where: Callable[[int, int], str]) -> tuple[Assignments, Assignments]:
         drive = _Drive(self.tables, self.pool)
-        drive.finish(self.held, finish, moment)
+        drive.finish(self.held, finish, moment, where)
         self.pool = drive.pool
         return drive.decided()
 
@@ -281,12 +285,12 @@ class _Drive:
             lambda: (int(slot_of[progress[0]]) if len(slot_of) else 0, where(int(progress[0]), int(progress[1]))),
         )
 
-    def finish(self, columns: Columns, finish: int, moment: int) -> None:
+    def finish(self, columns: Columns, finish: int, moment: int, where: Callable[[int, int], str]) -> None:
         progress = np.array([0, 0, finish, moment], np.int64)
         self._run(
             lambda: drive.finish_slots(self.tables.arrays, columns, self.pool, progress),
             progress,
-            lambda: (int(progress[0]), f"partition {int(progress[0])}"),
+            lambda: (int(progress[0]), where(int(progress[0]), l.NONE)),
         )
 
     def _run(self, call: Callable[[], int], progress: Integers, place: Callable[[], tuple[int, str]]) -> None:

@@ -130,7 +130,8 @@ class MeasureReads:
             return pa.array(self._fold(read, r.COUNT_ROWS, np.zeros(1, np.int64), np.zeros(1, bool))[0])
         kind = read.argument.type
         is_plain = (kind.is_integral or kind.kind in _PLAIN) and not mentions(read.argument, LABEL)
-        if not is_plain or read.distinct or read.function is Function.ARRAY_AGG or mentions(read.argument, NUMBER):
+        listed = read.distinct or read.function in (Function.ARRAY_AGG, Function.STDDEV)
+        if not is_plain or listed or mentions(read.argument, NUMBER):
             return self._of_members(read)
         values, known = self._numbers(read.argument)
         if read.function is Function.COUNT:

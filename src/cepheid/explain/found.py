@@ -30,14 +30,14 @@ class Search:
 
 
 class FoundRows(Found):
-    """What a pattern found in rows, with pictures."""
+    """What a pattern found in rows in memory: matches and timeouts, an explanation and a timeline."""
 
     def __init__(self, found: Found, search: Search) -> None:
         super().__init__(found.matches_table, lambda: found.timeouts_table)
         self._search = search
 
     def timeline(self, n: int = 10) -> Timeline:
-        """Matches and events of up to `n` partitions on a time axis."""
+        """Draw matches and events of up to `n` partitions on a time axis."""
         search = self._search
         return timeline(
             self.matches_table,
@@ -49,7 +49,7 @@ class FoundRows(Found):
         )
 
     def explain(self) -> Explanation:
-        """What the pattern means and how it was run on these rows."""
+        """Explain what the pattern means and how it ran on these rows."""
         search = self._search
         execution = Execution(
             "this process, on rows in memory",

@@ -49,14 +49,26 @@ def evaluate(
     return definition.outcome()
 
 
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    """An end that waits: for nots to run their time (rule 7), and until whole loops can take no more (rule 16)."""
+
+    nots: tuple[Not, ...]
+    whole: tuple[Way, ...]
+
+    @property
+    def is_decided(self) -> bool:
+        return not self.nots and not self.whole
+
+
 @dataclass(slots=True)
 class _Partial:
-    """A partial match: what it has taken, the continuations still open, and the ends that wait for a not."""
+    """A partial match: what it has taken, the continuations still open, and the ends that wait."""
 
     taken: Assignment
     memory: Taken
     continuations: list[Way]
-    waiting: list[list[Not]]
+    waiting: list[_Waiting]
     complete: bool = False
     answers: dict[tuple[str | Path, int], bool] = field(default_factory=dict)
 
@@ -96,6 +108,7 @@ class _Definition:
             self._predicates[name] = compile_predicate(predicate)
         for path, predicate in conditions.until.items():
             self._predicates[path] = compile_predicate(predicate)
+        self._having = {path: compile_predicate(predicate) for path, predicate in conditions.having.items()}
         self._nothing_taken = self._partial((), [])
 
     def outcome(self) -> Outcome:
@@ -116,56 +129,69 @@ class _Definition:
             self._fall_due(_Moment(due))
 
     def _next_deadline(self) -> int | float:
-        deadlines = [
-            self._deadline(partial, bound)
-            for partial in self._partials
-            for bound in (
-                *(way.bound for way in partial.continuations),
-                *(_own_window(negation) for nots in partial.waiting for negation in nots),
-            )
-        ]
+        deadlines: list[int | float] = []
+        for partial in self._partials:
+            deadlines += [self._deadline(partial, way) for way in partial.continuations]
+            for end in partial.waiting:
+                deadlines += [self._deadline(partial, negation) for negation in end.nots]
+                deadlines += [self._deadline(partial, way) for way in end.whole]
         return min(deadlines, default=_NEVER)
 
-    def _deadline(self, partial: _Partial, bound: int | float | None) -> int | float:
-        """When time runs out for something with this bound since the previous event; an event at that time is out."""
+    def _deadline(self, partial: _Partial, part: Way | Not) -> int | float:
+        """When time runs out for a way, or a not at the end has guarded long enough; an event at that time is out."""
         window = self._tree.window
-        of_pattern = self._times[partial.start] + window.length if isinstance(window, Span) else _NEVER
-        of_bound = _NEVER if bound is None else self._times[partial.last] + bound
-        return min(of_pattern, of_bound)
+        deadlines = [self._times[partial.start] + window.length if isinstance(window, Span) else _NEVER]
+        if isinstance(part, Not):
+            if part.within_previous is not None:
+                deadlines.append(self._times[partial.last] + part.within_previous.length)
+            return min(deadlines)
+        if part.bound is not None:
+            deadlines.append(self._times[partial.last] + part.bound)
+        for since in part.since:  # rule 17: if the variable took none there is no bound
+            taken = [index for index, variable in partial.taken if variable == since.variable]
+            deadlines += [self._times[taken[-1]] + since.span.length] if taken else []
+        return max(min(deadlines), self._times[partial.last])
 
     def _fall_due(self, moment: _Moment) -> None:
-        """One moment without an event: what runs out of time now, and which nots at the end are over."""
+        """One moment without an event: what runs out of time now, and which ends are decided."""
         timeouts: list[Assignment] = []
         matches: list[_Partial] = []
         for partial in self._partials:
-            still_open = [way for way in partial.continuations if not self._is_over(partial, way.bound, moment)]
-            # rule 9: reported when the last one runs out of time, unless it is a match or only waits for a not
-            if partial.continuations and not still_open and not partial.complete and not partial.waiting:
+            if self._runs_out(partial, moment):
                 timeouts.append(partial.taken)
-            partial.continuations = still_open
-            undecided = [
-                [negation for negation in nots if not self._is_decided(partial, negation, moment)]
-                for nots in partial.waiting
+            waiting = [
+                _Waiting(
+                    tuple(negation for negation in end.nots if not self._is_decided(partial, negation, moment)),
+                    tuple(way for way in end.whole if not self._is_decided(partial, way, moment)),
+                )
+                for end in partial.waiting
             ]
-            if self._settle(partial, undecided):
+            if self._settle(partial, waiting):
                 matches.append(partial)
         self._decide(moment.at, timeouts, matches)
 
-    def _is_over(self, partial: _Partial, bound: int | float | None, moment: _Moment) -> bool:
+    def _runs_out(self, partial: _Partial, moment: _Moment) -> bool:
+        """Close the continuations whose time is over; true if that is a timeout."""
+        still_open = [way for way in partial.continuations if not self._is_over(partial, way, moment)]
+        # rule 9: reported when the last one runs out of time, unless it is a match or only waits at its end
+        runs_out = bool(partial.continuations) and not still_open and not partial.complete and not partial.waiting
+        partial.continuations = still_open
+        return runs_out
+
+    def _is_over(self, partial: _Partial, part: Way | Not, moment: _Moment) -> bool:
         window = self._tree.window
         if isinstance(window, EventCount):
-            behind_window = moment.upcoming is not None and moment.upcoming >= partial.start + window.events
-            if behind_window or moment.input_is_over:
+            after_window = moment.upcoming is not None and moment.upcoming >= partial.start + window.events
+            if after_window or moment.input_is_over:
                 return True
-        return self._deadline(partial, bound) <= moment.at
+        return self._deadline(partial, part) <= moment.at
 
-    def _is_decided(self, partial: _Partial, negation: Not, moment: _Moment) -> bool:
-        """Whether a not at the end has held until its own moment (rule 7)."""
-        if self._is_over(partial, _own_window(negation), moment):
+    def _is_decided(self, partial: _Partial, part: Way | Not, moment: _Moment) -> bool:
+        """Whether a not at the end has held until its own moment, or a whole loop can take no more (rules 7, 16)."""
+        if self._is_over(partial, part, moment):
             return True
-        # a not_next without a window waits for an event; at the end of the input none comes any more
-        has_deadline = self._deadline(partial, _own_window(negation)) < _NEVER
-        return moment.input_is_over and negation.link is NotLink.NOT_NEXT and not has_deadline
+        # what has no deadline waits for an event; at the end of the input none comes any more
+        return moment.input_is_over and self._deadline(partial, part) == _NEVER
 
     # ---- events (rules 1 to 5, 7)
 
@@ -182,25 +208,36 @@ class _Definition:
                 if stays:
                     still_open.append(way)
             partial.continuations = still_open
-            undecided = [
-                [negation for negation in nots if negation.link is not NotLink.NOT_NEXT]
-                for nots in partial.waiting
-                if not any(self._violates(partial, negation, index) for negation in nots)
-            ]
-            if self._settle(partial, undecided):
+            waiting = [left for end in partial.waiting if (left := self._wait_on(partial, end, index)) is not None]
+            if self._settle(partial, waiting):
                 matches.append(partial)
         for way in self._walker.starts():
             if self._accepts(self._nothing_taken, way, index):
                 positions.setdefault(((index, way.variable),), []).append(way.target)
+        timeouts: list[Assignment] = []
+        now = _Moment(self._times[index])
         for taken, reached in positions.items():
             partial = self._partial(taken, reached)
             if self._settle(partial, partial.waiting):
                 matches.append(partial)
+            # rule 17: what is out of time already runs out at the event itself
+            if self._runs_out(partial, now):
+                timeouts.append(taken)
             self._partials.append(partial)
-        self._decide(self._times[index], [], matches)
+        self._decide(self._times[index], timeouts, matches)
+
+    def _wait_on(self, partial: _Partial, end: _Waiting, index: int) -> _Waiting | None:
+        """What an end still waits for after an event; None if a not is violated or a whole loop takes the event."""
+        if any(self._violates(partial, negation, index) for negation in end.nots):
+            return None
+        met = [(way, *self._meet(partial, way, index)) for way in end.whole]
+        if any(takes for _, takes, _ in met):
+            return None  # rule 16: only the longer run remains
+        nots = tuple(negation for negation in end.nots if negation.link is not NotLink.NOT_NEXT)
+        return _Waiting(nots, tuple(way for way, _, stays in met if stays))
 
     def _meet(self, partial: _Partial, way: Way, index: int) -> tuple[bool, bool]:
-        """Whether a continuation takes an event, and whether it stays open behind it."""
+        """Whether a continuation takes an event, and whether it stays open after it."""
         if any(self._could_take(partial, loop, index) for loop in way.greedy):
             return False, False  # rule 5
         if any(until.begun and self._holds(partial, until.path, index) for until in way.untils):
@@ -210,7 +247,7 @@ class _Definition:
         takes = self._accepts(partial, way, index)
         if way.contiguity is Contiguity.STRICT:
             return takes, False
-        if way.contiguity is Contiguity.RELAXED and self._holds(partial, way.variable, index):
+        if way.contiguity is Contiguity.RELAXED and self._opens(partial, way, index):
             return takes, False  # rules 2 and 4: a relaxed link cannot pass over it, be it taken or kept off by until
         return takes, not any(self._violates(partial, negation, index) for negation in way.nots)
 
@@ -219,9 +256,13 @@ class _Definition:
             self._holds(partial, until.path, index) for until in way.untils
         )
 
+    def _opens(self, partial: _Partial, way: Way, index: int) -> bool:
+        """Whether an event satisfies the condition of anything that the way's link leads to (rules 2 and 13)."""
+        return any(self._holds(partial, variable, index) for variable in way.openers)
+
     def _could_take(self, partial: _Partial, loop: Way, index: int) -> bool:
         """Rule 5: whether a greedy loop, gone by on the way, could have taken this event."""
-        if not self._accepts(partial, loop, index) or self._deadline(partial, loop.bound) <= self._times[index]:
+        if not self._accepts(partial, loop, index) or self._deadline(partial, loop) <= self._times[index]:
             return False
         between = range(partial.last + 1, index)
         if any(self._holds(partial, until.path, i) for until in loop.untils if until.begun for i in between):
@@ -230,12 +271,12 @@ class _Definition:
             case Contiguity.STRICT:
                 return not between
             case Contiguity.RELAXED:
-                return not any(self._holds(partial, loop.variable, i) for i in between)
+                return not any(self._opens(partial, loop, i) for i in between)
             case Contiguity.NON_DETERMINISTIC:
                 return True
 
     def _violates(self, partial: _Partial, negation: Not, index: int) -> bool:
-        """Whether an event that comes behind the last taken one is what the not rules out (rule 7)."""
+        """Whether an event that comes after the last taken one is what the not rules out (rule 7)."""
         in_sight = negation.link is NotLink.NOT_FOLLOWED_BY or index == partial.last + 1
         return in_sight and self._holds(partial, negation.name, index)
 
@@ -253,12 +294,25 @@ class _Definition:
             ways.update(dict.fromkeys(onward))
             ends.update(dict.fromkeys(reached))
         memory = ListedTaken(listed, self._conditions.folds)
-        return _Partial(taken, memory, list(ways), [list(end.nots) for end in ends])
+        partial = _Partial(taken, memory, [], [])
+        if taken:
+            now = _Moment(self._times[taken[-1][0]])
+            partial.continuations = [way for way in ways if self._may_leave(partial, way.having)]
+            partial.waiting = [
+                _Waiting(end.nots, tuple(way for way in end.whole if self._deadline(partial, way) > now.at))
+                for end in ends
+                if self._may_leave(partial, end.having)
+            ]
+        return partial
 
-    def _settle(self, partial: _Partial, waiting: list[list[Not]]) -> bool:
+    def _may_leave(self, partial: _Partial, having: tuple[Path, ...]) -> bool:
+        """Rule 15: whether everything that is left on the way allows it, the last event counted as taken."""
+        return all(self._having[path](self._events[partial.last], partial.memory) for path in having)
+
+    def _settle(self, partial: _Partial, waiting: list[_Waiting]) -> bool:
         """Note what a partial match still waits for at its end; true if it has just become complete."""
         partial.waiting = waiting
-        if partial.complete or all(waiting):
+        if partial.complete or not any(end.is_decided for end in waiting):
             return False
         partial.complete, partial.waiting = True, []
         return True
@@ -288,7 +342,3 @@ class _Definition:
         if key not in partial.answers:
             partial.answers[key] = self._predicates[condition](self._events[index], partial.memory)
         return partial.answers[key]
-
-
-def _own_window(negation: Not) -> int | float | None:
-    return None if negation.within_previous is None else negation.within_previous.length

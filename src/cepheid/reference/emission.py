@@ -18,6 +18,7 @@ class Emission:
 
     def __init__(self, tree: PatternTree) -> None:
         self._skip = tree.skip
+        self._once_per = None if tree.once_per is None else tree.once_per.length
         self._rank = {variable.name: rank for rank, (_, _, variable) in enumerate(variables(tree.body))}
         self._matches: list[Match] = []
         self._timeouts: list[Timeout] = []
@@ -38,7 +39,8 @@ class Emission:
                 self._timeouts.append(Timeout(taken, at))
         for taken in sorted(matches, key=self._priority):
             if taken[0][0] not in self._forbidden:
-                self._matches.append(Match(taken, at))
+                if self._once_per is None or not self._matches or at - self._matches[-1].at >= self._once_per:
+                    self._matches.append(Match(taken, at))  # rule 19: what is not reported forbids all the same
                 for start in forbidden_starts(self._skip, taken):
                     self._forbidden.setdefault(start, at)
 

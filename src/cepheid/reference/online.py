@@ -15,9 +15,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from math import inf
 
-from cepheid.automaton.model import Automaton, Continuation, Guard, Position
+from cepheid.automaton.model import Automaton, Continuation, Guard, Position, Take
 from cepheid.conditions import Taken, compile_predicate
 from cepheid.reference.outcome import Match, Timeout
 from cepheid.reference.skipping import SkipFilter
@@ -34,13 +35,20 @@ class _Place:
     open: list[Continuation]
     rivals: set[int]
     """Greedy loops that may still take an event."""
+    endings: list[_Pending]
 
 
 @dataclass(slots=True)
 class _Pending:
-    """An ending that waits for its trailing nots, each with the moment up to which it guards."""
+    """An ending that waits: for its trailing nots, each with the moment up to which it guards, and until whole loops
+    can take no more, each with the moment at which its time is over."""
 
     nots: list[tuple[Guard, Moment]]
+    whole: list[tuple[Continuation, Moment]]
+
+    @property
+    def is_decided(self) -> bool:
+        return not self.nots and not self.whole
 
 
 @dataclass(slots=True)
@@ -53,12 +61,21 @@ class _Run:
     """(index of event, variable) in order."""
     registers: tuple[object, ...]
     places: list[_Place] = field(default_factory=list)
-    endings: list[_Pending] = field(default_factory=list)
     is_complete: bool = False
 
     @property
     def is_open(self) -> bool:
         return any(place.open for place in self.places)
+
+    @property
+    def endings(self) -> list[_Pending]:
+        return [ending for place in self.places for ending in place.endings]
+
+    def complete(self) -> None:
+        """The match is decided, so that nothing more is waited for at its end."""
+        self.is_complete = True
+        for place in self.places:
+            place.endings = []
 
 
 class OnlineEvaluator:
@@ -69,6 +86,7 @@ class OnlineEvaluator:
         self.matches: list[Match] = []
         self.timeouts: list[Timeout] = []
         self._tests = [compile_predicate(predicate) for predicate in automaton.predicates]
+        self._having = [compile_predicate(predicate) for predicate in automaton.having]
         self._reads_variables = [predicate.reads_variables for predicate in automaton.predicates]
         window = automaton.window
         self._count = window.events if isinstance(window, EventCount) else None
@@ -81,6 +99,8 @@ class OnlineEvaluator:
         self._forbidden_at: Moment | None = None
         """When matches last forbade starts. Their runs stay up to that moment's end: what times out then still counts
         (rule 9)."""
+        self._reported_at: Moment | None = None
+        """When the last match was reported (rule 19)."""
         self._own: dict[int, bool] = {}
         """Predicates on the current event that read no variable."""
 
@@ -98,8 +118,7 @@ class OnlineEvaluator:
         queue: list[_Run] = []
         decided: list[_Run] = []
         for run in self._runs:
-            children = self._continue(run, index, time)
-            is_decided = bool(run.endings) and self._see_trailing(run)
+            children, is_decided = self._continue(run, index, time)
             queue += [*children, run]
             decided += [child for child in children if child.is_complete]
             if is_decided:
@@ -108,6 +127,9 @@ class OnlineEvaluator:
         queue += begun
         decided += [run for run in begun if run.is_complete]
         self._runs = queue
+        for run in queue:  # rule 17: what is out of time already runs out at the event itself
+            if run.last == index and self._run_out(run, time, False) and not run.endings and not run.is_complete:
+                self.timeouts.append(Timeout(self._named(run), time))
         self._emit(decided, time)
         self._runs = [run for run in self._runs if run.is_open or run.endings]
 
@@ -135,33 +157,53 @@ class OnlineEvaluator:
                 taking.setdefault(take.variable, []).append(take.target)
         return [self._child(nothing, variable, targets, index, time) for variable, targets in taking.items()]
 
-    def _continue(self, run: _Run, index: int, time: Moment) -> list[_Run]:
-        """The children of a run at this event; the run keeps what is still open."""
+    def _continue(self, run: _Run, index: int, time: Moment) -> tuple[list[_Run], bool]:
+        """The children of a run at this event, and whether the event decides that it is a match; the run keeps what is
+        still open."""
         taking: dict[int, list[int]] = {}
+        is_decided = False
         is_next = index == run.last + 1
         for place in run.places:
-            if not place.open:
+            if not place.open and not place.endings:
                 continue
             takers = self._rivals_that_could_take(place, run, time)
             still_open: list[Continuation] = []
             for continuation in place.open:
-                take = continuation.take
-                if is_next and self._any(continuation.not_next, run):  # rule 7
-                    continue
-                if self._any(take.over, run):  # rule 4
-                    continue
-                if takers and not takers.isdisjoint(continuation.greedy):  # rule 5
-                    continue
-                holds = self._holds(take.predicate, run)
-                if holds and not self._any(take.refused, run):
-                    taking.setdefault(take.variable, []).append(take.target)
-                if take.contiguity is Contiguity.STRICT or (holds and take.contiguity is Contiguity.RELAXED):  # rule 2
-                    continue
-                if self._any(continuation.not_followed_by, run):  # rule 7: the event is passed over
-                    continue
-                still_open.append(continuation)
+                takes, stays = self._meet(continuation, run, is_next, takers)
+                if takes:
+                    taking.setdefault(continuation.take.variable, []).append(continuation.take.target)
+                if stays:
+                    still_open.append(continuation)
             place.open = still_open
-        return [self._child(run, variable, taking[variable], index, time) for variable in sorted(taking)]
+            place.endings = [ending for ending in place.endings if self._still_stands(ending, run, is_next, takers)]
+            is_decided = is_decided or any(ending.is_decided for ending in place.endings)
+        if is_decided:
+            run.complete()
+        return [self._child(run, variable, taking[variable], index, time) for variable in sorted(taking)], is_decided
+
+    def _meet(self, continuation: Continuation, run: _Run, is_next: bool, takers: set[int]) -> tuple[bool, bool]:
+        """Whether a continuation takes the event, and whether it stays open after it."""
+        take = continuation.take
+        if is_next and self._any(continuation.not_next, run):  # rule 7
+            return False, False
+        if self._any(take.over, run):  # rule 4
+            return False, False
+        if not takers.isdisjoint(continuation.greedy):  # rule 5
+            return False, False
+        holds = self._holds(take.predicate, run)
+        takes = holds and not self._any(take.refused, run)
+        if self._link_is_over(take, holds, run):
+            return takes, False
+        return takes, not self._any(continuation.not_followed_by, run)  # rule 7: the event is passed over
+
+    def _still_stands(self, ending: _Pending, run: _Run, is_next: bool, takers: set[int]) -> bool:
+        """Show the event to an ending. False if a trailing not is violated or a whole loop could take the event."""
+        if any(self._holds(guard.predicate, run) for guard, _ in ending.nots):
+            return False
+        ending.nots = [(guard, until) for guard, until in ending.nots if guard.link is NotLink.NOT_FOLLOWED_BY]
+        met = [(*self._meet(way, run, is_next, takers), way, until) for way, until in ending.whole]
+        ending.whole = [(way, until) for _, stays, way, until in met if stays]
+        return not any(takes for takes, *_ in met)  # rule 16: only the longer run remains
 
     def _rivals_that_could_take(self, place: _Place, run: _Run, time: Moment) -> set[int]:
         """The greedy loops of this place that could take the event; those whose link or until is over are struck
@@ -173,47 +215,49 @@ class OnlineEvaluator:
                 place.rivals.discard(number)
                 continue
             holds = self._holds(rival.predicate, run)
-            in_time = rival.gap is None or time < run.last_time + rival.gap
-            if holds and in_time and not self._any(rival.refused, run):
+            if holds and time < self._deadline(run, rival) and not self._any(rival.refused, run):
                 takers.add(number)
-            if rival.contiguity is Contiguity.STRICT or (holds and rival.contiguity is Contiguity.RELAXED):  # rule 2
+            if self._link_is_over(rival, holds, run):
                 place.rivals.discard(number)
         return takers
 
+    def _link_is_over(self, take: Take, holds: bool, run: _Run) -> bool:
+        """Whether a link cannot pass over the event: strict passes over none, relaxed over none of its openers
+        (rules 2 and 13)."""
+        if take.contiguity is Contiguity.RELAXED:
+            return holds or self._any(take.openers, run)
+        return take.contiguity is Contiguity.STRICT
+
     def _child(self, run: _Run, variable: int, targets: Iterable[int], index: int, time: Moment) -> _Run:
-        """The run that took this event with this variable; it stands at all the targets."""
+        """The run that took this event with this variable; it is at all the targets."""
         registers = self.automaton.registers.take(
             run.registers, self.automaton.variables[variable], self._events[index]
         )
         taken = (*run.taken, (index, variable))
         child = _Run(run.start, run.start_time, index, time, taken, registers)
+        memory = self._taken(child)
+
+        @cache
+        def having(number: int) -> bool:  # rule 15: the event just taken counts
+            return self._having[number](self._events[index], memory)
+
         for target in dict.fromkeys(targets):
             position = self.automaton.positions[target]
-            if position.continuations:
-                place = _Place(position, list(position.continuations), set(range(len(position.rivals))))
-                child.places.append(place)
-            if position.accepts:
-                child.is_complete = True
-            child.endings += [
-                _Pending([(guard, self._guards_until(guard, child)) for guard in ending.nots])
+            ways = [way for way in position.continuations if all(map(having, way.having))]
+            endings = [
+                _Pending(
+                    [(guard, self._guards_until(guard, child)) for guard in ending.nots],
+                    [(way, end) for way in ending.whole if (end := self._deadline(child, way.take)) > time],
+                )
                 for ending in position.endings
+                if all(map(having, ending.having))
             ]
+            child.places.append(_Place(position, ways, set(range(len(position.rivals))), endings))
+            if position.accepts or any(ending.is_decided for ending in endings):
+                child.is_complete = True
         if child.is_complete:
-            child.endings.clear()
+            child.complete()
         return child
-
-    def _see_trailing(self, run: _Run) -> bool:
-        """Show an event to the nots at the end. True if an ending is decided by it: the match is complete."""
-        remaining: list[_Pending] = []
-        for ending in run.endings:
-            if any(self._holds(guard.predicate, run) for guard, _ in ending.nots):
-                continue
-            ending.nots = [(guard, until) for guard, until in ending.nots if guard.link is NotLink.NOT_FOLLOWED_BY]
-            if not ending.nots:
-                run.is_complete = True
-            remaining.append(ending)
-        run.endings = [] if run.is_complete else remaining
-        return run.is_complete
 
     # ── time ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -225,13 +269,20 @@ class OnlineEvaluator:
             self._moment(moment)
 
     def _next_moment(self, run: _Run) -> Moment:
-        deadlines = [self._deadline(run, continuation) for place in run.places for continuation in place.open]
-        return min(deadlines + [until for ending in run.endings for _, until in ending.nots], default=inf)
+        deadlines = [self._deadline(run, continuation.take) for place in run.places for continuation in place.open]
+        deadlines += [until for ending in run.endings for _, until in (*ending.nots, *ending.whole)]
+        return min(deadlines, default=inf)
 
-    def _deadline(self, run: _Run, continuation: Continuation) -> Moment:
-        gap = continuation.take.gap
-        end = run.start_time + self._within
-        return end if gap is None else min(end, run.last_time + gap)
+    def _deadline(self, run: _Run, take: Take) -> Moment:
+        """When time is over for a TAKE: the least of the pattern's window and its bounds (rules 6 and 17)."""
+        ends = [run.start_time + self._within]
+        if take.gap is not None:
+            ends.append(run.last_time + take.gap)
+        for variable, length in take.since:
+            last = next((index for index, taker in reversed(run.taken) if taker == variable), None)
+            if last is not None:
+                ends.append(self._times[last] + length)
+        return min(ends)
 
     def _guards_until(self, guard: Guard, run: _Run) -> Moment:
         end = run.start_time + self._within
@@ -251,7 +302,7 @@ class OnlineEvaluator:
             window_ended = self._count is not None and ended_window is not None and run.start <= ended_window
             if self._run_out(run, time, window_ended) and not run.endings and not run.is_complete:
                 self.timeouts.append(Timeout(self._named(run), time))
-            if run.endings and self._decide_trailing(run, time, window_ended, is_end):
+            if run.endings and self._decide_endings(run, time, window_ended, is_end):
                 decided.append(run)
         self._emit(decided, time)
         self._runs = [run for run in self._runs if run.is_open or run.endings]
@@ -260,22 +311,22 @@ class OnlineEvaluator:
         """Close the continuations whose time is over. True if the last open one went that way."""
         ran_out = False
         for place in run.places:
-            in_time = [c for c in place.open if not window_ended and self._deadline(run, c) > time]
+            in_time = [c for c in place.open if not window_ended and self._deadline(run, c.take) > time]
             ran_out = ran_out or len(in_time) < len(place.open)
             place.open = in_time
         return ran_out and not run.is_open
 
-    def _decide_trailing(self, run: _Run, time: Moment, window_ended: bool, is_end: bool) -> bool:
-        """Let go the trailing nots whose moment has come. True if an ending has none left: the match is complete."""
+    def _decide_endings(self, run: _Run, time: Moment, window_ended: bool, is_end: bool) -> bool:
+        """Let go what the endings wait for and whose moment has come. True if one waits for nothing more: a match."""
+
+        def waits(until: Moment) -> bool:
+            return until > time and not window_ended and not (is_end and until == inf)
+
         for ending in run.endings:
-            ending.nots = [
-                (guard, until)
-                for guard, until in ending.nots
-                if until > time and not window_ended and not (is_end and until == inf)
-            ]
-        run.is_complete = any(not ending.nots for ending in run.endings)
-        if run.is_complete:
-            run.endings.clear()
+            ending.nots = [(guard, until) for guard, until in ending.nots if waits(until)]
+            ending.whole = [(way, until) for way, until in ending.whole if waits(until)]
+        if any(ending.is_decided for ending in run.endings):
+            run.complete()
         return run.is_complete
 
     # ── what goes out ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -285,8 +336,10 @@ class OnlineEvaluator:
         for run in decided:
             if self._skip.forbids(run.start) or self._happened_before(run):
                 continue
-            self.matches.append(Match(self._named(run), time))
             self._skip.emitted(run.taken)
+            if self._reported_at is None or time - self._reported_at >= (self.automaton.once_per or 0):  # rule 19
+                self._reported_at = time
+                self.matches.append(Match(self._named(run), time))
         if decided:
             self._forbidden_at = time
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, TypeAlias
 
-from cepheid.conditions.arithmetic import equal
+from cepheid.conditions.arithmetic import equality_key
 from cepheid.conditions.evaluation import compile_expression
 from cepheid.conditions.expression import Column, Expression
-from cepheid.conditions.folding import average, larger, plus, smaller
+from cepheid.conditions.folding import Spread, average, larger, plus, smaller
 from cepheid.conditions.promotion import sum_type
 from cepheid.conditions.registers import NOTHING_TAKEN
 from cepheid.rowpattern.expression import LABEL, NUMBER, Folded, Function, Place, Value, reads_of, replaced
@@ -113,6 +114,8 @@ def aggregated(read: Folded, values: list[Any]) -> Any:
             return len(values)
         case Function.ARRAY_AGG:
             return values
+        case Function.STDDEV:
+            return reduce(Spread.with_value, values, Spread()).deviation
         case Function.SUM | Function.AVG:
             add = plus(sum_type(read.argument.type))
             for value in values:
@@ -126,8 +129,7 @@ def aggregated(read: Folded, values: list[Any]) -> Any:
 
 
 def _distinct(values: list[Any]) -> list[Any]:
-    kept: list[Any] = []
+    kept: dict[Any, Any] = {}
     for value in values:
-        if not any(equal(value, other) for other in kept):
-            kept.append(value)
-    return kept
+        kept.setdefault(equality_key(value), value)
+    return list(kept.values())

@@ -6,7 +6,8 @@ order), with a partition number and an integer time for each row. Nothing here k
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from copy import copy
 from functools import cached_property
 from typing import Any
 
@@ -15,12 +16,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepheid.conditions.carets import did_you_mean
 from cepheid.engine.kernel.sorting import grouped_by_time
 from cepheid.errors import InputError
+from cepheid.rows.columns import Integers, distinct_columns, times_of
 from cepheid.syntax.tree import SpanUnit
 
-Integers = npt.NDArray[np.int64]
+__all__ = ["Arranged", "Integers", "arrange"]
 
 
 class Arranged:
@@ -85,6 +86,15 @@ class Arranged:
                 taken = taken.set_column(place, name, taken[name].cast(taken[name].type.value_type))
         return taken
 
+    def with_column(self, name: str, rows: Integers, values: pa.Array) -> Arranged:
+        """The same rows with one column more, which has values on some of them and is NULL elsewhere."""
+        place = np.full(len(self.time), -1, np.int64)
+        place[rows if self._order is None else self._order[rows]] = np.arange(len(rows))
+        wider = copy(self)
+        wider._source = self._source.append_column(name, values.take(pa.array(place, mask=place < 0)))
+        wider.__dict__.pop("table", None)
+        return wider
+
     @property
     def bounds(self) -> Integers:
         """Where each partition begins, and the end of the last."""
@@ -133,10 +143,8 @@ def arrange(
     all other columns that can be sorted by (rule 12). `encoded`: partition columns that came as dictionaries without
     doubles, and are plain in what is read of the result.
     """
-    partition_by = tuple(column_named(table.column_names, name, "partition_by") for name in partition_by)
-    order_by = tuple(column_named(table.column_names, name, "order_by") for name in order_by)
-    for name in order_by:
-        _refuse_nulls(table, name)
+    partition_by = distinct_columns(table.column_names, partition_by, "partition_by")
+    order_by = distinct_columns(table.column_names, order_by, "order_by")
     time, unit = times_of(table, order_by)
     breakers = list(order_by[1:])
     if by_all_columns:
@@ -154,19 +162,6 @@ def arrange(
     begins = _begins(partition, time)
     order = _ties_broken(table, order, begins, breakers, order_by)
     return Arranged(table, partition_by, order_by, partition, time, unit, order, begins=begins, encoded=encoded)
-
-
-def column_named(columns: Sequence[str], name: str, argument: str) -> str:
-    """The column as the table spells it (Spark's case rule)."""
-    found = [column for column in columns if column.lower() == name.lower()]
-    if name in found:
-        return name
-    if len(found) == 1:
-        return found[0]
-    problem = f"names {len(found)} columns that differ only by case" if found else "names no column"
-    near = None if found else did_you_mean(name, columns)
-    hint = f"{near[:1].upper()}{near[1:]} " if near else ""
-    raise InputError(f"{argument}={name!r} {problem}.\n  {hint}The columns are: {', '.join(columns)}.")
 
 
 def _begins(partition: Integers, time: Integers) -> npt.NDArray[np.bool_]:
@@ -206,16 +201,6 @@ def _can_be_sorted(kind: pa.DataType) -> bool:
     return not (pa.types.is_nested(kind) or pa.types.is_null(kind))
 
 
-def _refuse_nulls(table: pa.Table, name: str) -> None:
-    nulls = table[name].null_count
-    if nulls:
-        rows = np.flatnonzero(table[name].is_null().to_numpy())[:3]
-        raise InputError(
-            f"order_by={name!r}: {nulls} of {table.num_rows} rows have no value there (first: rows {rows.tolist()}).\n"
-            "  An event without a time or order has no place in the sequence; drop those rows or give them a value."
-        )
-
-
 def partition_codes(table: pa.Table, partition_by: tuple[str, ...], encoded: frozenset[str]) -> tuple[Integers, int]:
     """A number per row from 0 on, equal for equal keys, and how many there are; NULL is a key like any other."""
     codes, count = np.zeros(table.num_rows, np.int64), min(1, table.num_rows)
@@ -249,42 +234,3 @@ def _encoded(column: pa.Array, name: str) -> tuple[Integers, int]:
         encoded = encoded.combine_chunks()
     codes: Integers = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     return codes, len(encoded.dictionary)
-
-
-def time_unit(kind: pa.DataType, name: str) -> SpanUnit:
-    """What times of an order column count; refuses a column that cannot hold times."""
-    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
-        return SpanUnit.MICROSECOND
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        return SpanUnit.ORDER
-    remedy = "Order by a timestamp, a date or a number first; further columns break ties."
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):  # as times are in CSV files
-        remedy += (
-            f"\n  Texts are made times by parse_dates=[{name!r}] of pandas.read_csv, datetime.fromisoformat of Python, "
-            f"inferSchema or to_timestamp({name}) of Spark."
-        )
-    raise InputError(
-        f"order_by={name!r} has type {kind}; the first order column is the time of the events.\n  {remedy}"
-    )
-
-
-def times_of(table: pa.Table, order_by: tuple[str, ...]) -> tuple[Integers, SpanUnit | None]:
-    """The time of each row, and what it counts."""
-    if not order_by:
-        return np.arange(table.num_rows, dtype=np.int64), None
-    name, column = order_by[0], table[order_by[0]]
-    unit = time_unit(column.type, name)
-    try:
-        if unit is SpanUnit.MICROSECOND:
-            column = column.cast(pa.timestamp("us", getattr(column.type, "tz", None)))
-        return _integers(column), unit
-    except pa.ArrowException as error:
-        raise InputError(
-            f"order_by={name!r}: its values do not fit whole microseconds or whole numbers: {error}.\n"
-            "  Round them first, or scale them to whole numbers."
-        ) from error
-
-
-def _integers(column: pa.ChunkedArray) -> Integers:
-    result: Integers = column.cast(pa.int64()).combine_chunks().to_numpy(zero_copy_only=False)
-    return result

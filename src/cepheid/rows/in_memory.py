@@ -7,8 +7,7 @@ tests and notebooks.
 from __future__ import annotations
 
 import logging
-import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
@@ -26,10 +25,14 @@ from cepheid.engine.negation_after import NegationPlan, Sift, gaps_of, without_n
 from cepheid.engine.tables.programs import NotCompiled
 from cepheid.engine.tables.tabulate import Options, tabulate
 from cepheid.errors import InputError, MalformedPatternError
+from cepheid.options import EVERYTHING, Asked
 from cepheid.reference.online import OnlineEvaluator
 from cepheid.reference.outcome import Match, Timeout
 from cepheid.rows.arrange import Arranged, arrange
 from cepheid.rows.assemble import Assignments, Shape, assemble
+from cepheid.rows.columns import check_range, distinct_columns, shown_columns, without_nulls
+from cepheid.rows.given import to_table
+from cepheid.rows.measured import Measured
 from cepheid.syntax.tree import PatternTree, SpanUnit
 from cepheid.syntax.windows import lengths
 
@@ -54,15 +57,25 @@ class Found:
     @property
     def matches(self) -> list[dict[str, Any]]:
         """The matches as dicts."""
-        return list(self.matches_table.to_pylist())
+        return _listed(self.matches_table, "matches_table")
 
     @property
     def timeouts(self) -> list[dict[str, Any]]:
         """The partial matches that ran out of time as dicts."""
-        return list(self.timeouts_table.to_pylist())
+        return _listed(self.timeouts_table, "timeouts_table")
 
     def __repr__(self) -> str:
         return f"Found({self.matches_table.num_rows} matches)"
+
+
+def _listed(table: pa.Table, name: str) -> list[dict[str, Any]]:
+    try:
+        return list(table.to_pylist())
+    except (OverflowError, ValueError) as error:  # Python's years end with 9999
+        raise InputError(
+            f"a time of the result is one that Python's datetime cannot hold: {error}.\n"
+            f"  The Arrow table holds it: found.{name}."
+        ) from error
 
 
 def match_rows(
@@ -72,61 +85,38 @@ def match_rows(
     order_by: tuple[str, ...],
     options: Options,
     negation: NegationPlan = "pushed",
+    asked: Asked = EVERYTHING,
+    nulls: str = "error",
 ) -> Found:
     """Run a pattern over all rows; the end of the rows is the end of the input (rule 10)."""
     table = to_table(rows)
     if not table.column_names:  # an empty list says nothing of its columns
         return Found(pa.table({}), lambda: pa.table({}))
-    events = arrange(table, partition_by, order_by)
+    if nulls == "drop":
+        table = without_nulls(table, order_by)
+    keys = distinct_columns(table.column_names, partition_by, "partition_by")
+    measured = Measured(dict(asked.measures), tree, table, keys)
+    events = arrange(table, keys, order_by)
     check_units(tree, events.unit, events.order_by[0] if events.order_by else "")
     automaton = build(tree, bind(tree, Schema.from_arrow(table.schema)))
+    check_range(events.time, automaton)
+    every_row = asked.rows == "all"
+    bare = bool(measured.measures) and not every_row and asked.columns is None
+    shown = None if bare else shown_columns(table.column_names, asked.columns)
 
     def found(timeouts: bool) -> pa.Table:
         if negation == "after" and not timeouts:
             decided = _run_and_sift(automaton, events, options)
         else:
             decided = _run(automaton, events, replace(options, timeouts=timeouts))[timeouts]
-        shape = Shape(automaton.variables, automaton.looping, tuple(table.column_names), with_moment=timeouts)
-        shape.check_names(events.partition_by)
-        return assemble(events, decided, shape)
+        read = measured.read(events, decided, automaton.variables)
+        shape = Shape(
+            automaton.variables, automaton.looping, shown, timeouts, every_row, measured.summaries(automaton, read)
+        )
+        shape.check_names(events.partition_by, measured.names)
+        return measured.finished(assemble(read, decided, shape))
 
     return Found(found(timeouts=False), lambda: found(timeouts=True))
-
-
-def to_table(rows: object) -> pa.Table:
-    """Rows of any supported form as an Arrow table."""
-    if isinstance(rows, pa.Table):
-        return rows
-    if isinstance(rows, pa.RecordBatch):
-        return pa.Table.from_batches([rows])
-    if type(rows).__module__.split(".")[0] == "pandas" and hasattr(rows, "columns"):
-        return pa.Table.from_pandas(rows, preserve_index=False)
-    if isinstance(rows, str | os.PathLike):
-        raise InputError(
-            f"rows are {rows!r}, which is no rows.\n"
-            "  Read the file first, for instance with pyarrow.csv.read_csv or pandas.read_parquet."
-        )
-    if isinstance(rows, Mapping | bytes) or not isinstance(rows, Iterable):
-        raise InputError(
-            f"rows are a {type(rows).__name__}.\n"
-            "  Give a list of dicts, a pandas DataFrame or an Arrow table; Spark DataFrames go to match()."
-        )
-    listed = list(rows)
-    for number, row in enumerate(listed):
-        if not isinstance(row, Mapping):
-            raise InputError(
-                f"row {number} is a {type(row).__name__}: {row!r}.\n  Each row is a dict from column to value."
-            )
-    names = list(dict.fromkeys(name for row in listed for name in row))
-    columns = {}
-    for name in names:
-        try:
-            columns[str(name)] = pa.array([row.get(name) for row in listed])
-        except pa.ArrowException as error:
-            raise InputError(
-                f"column {name!r} holds values of different types: {error}.\n  Give it one type."
-            ) from error
-    return pa.table(columns)
 
 
 def check_units(tree: PatternTree, unit: SpanUnit | None, column: str) -> None:

@@ -28,7 +28,7 @@ from cepheid.rowpattern import reference
 from cepheid.rowpattern.binding import BoundRowPattern, bind, located
 from cepheid.rowpattern.expression import NUMBER, Folded, Value, mentions, reads_of, replaced
 from cepheid.rowpattern.model import Measure, RowPattern
-from cepheid.rows.in_memory import to_table
+from cepheid.rows.given import to_table
 from cepheid.rows.row_order import OrderedRows, ordered
 
 logger = logging.getLogger("cepheid.engine")

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.conditions.expression import AggregateFunction
-from cepheid.conditions.folding import average
+from cepheid.conditions.folding import Spread, average
 from cepheid.conditions.types import DataType
 from cepheid.errors import EvaluationError
 from cepheid.rows.arrange import Integers
@@ -66,6 +66,10 @@ def summarize(summary: Summary, taken: pa.Table, match: Integers, count: int) ->
             result = _sums(values, match, begins, count)
         case AggregateFunction.AVG:
             result = _averages(_sums(values, match, begins, count), ends - begins, summary.type)
+        case AggregateFunction.COUNT_DISTINCT:
+            result = _different(values, match, count)
+        case AggregateFunction.STDDEV:
+            result = _deviations(values, match, count)
     return result.cast(summary.arrow)
 
 
@@ -109,12 +113,27 @@ def _exact_sums(whole: Integers, match: Integers, count: int) -> list[int]:
     return totals
 
 
+def _different(values: pa.Array, match: Integers, count: int) -> pa.Array:
+    """How many different values each match has (rule 18); NaN is one value, and so are both zeros."""
+    if pa.types.is_floating(values.type):
+        doubles = values.to_numpy(zero_copy_only=False)
+        values = pa.array(np.where(np.isnan(doubles), np.nan, doubles + 0.0))
+    codes = values.dictionary_encode().indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    pairs = np.unique(np.stack((match, codes)), axis=1)
+    return pa.array(np.bincount(pairs[0], minlength=count))
+
+
+def _deviations(values: pa.Array, match: Integers, count: int) -> pa.Array:
+    spreads = [Spread()] * count
+    for number, value in zip(match.tolist(), values.to_pylist(), strict=True):
+        spreads[number] = spreads[number].with_value(value)
+    return pa.array([spread.deviation for spread in spreads], pa.float64())
+
+
 def _averages(sums: pa.Array, counts: npt.NDArray[Any], result: DataType) -> pa.Array:
-    if pa.types.is_decimal(sums.type):
+    if pa.types.is_decimal(sums.type) or pa.types.is_duration(sums.type):
         pairs = zip(sums.to_pylist(), counts.tolist(), strict=True)
-        return pa.array([average(total if number else None, number, result) for total, number in pairs])
-    if pa.types.is_duration(sums.type):
-        lengths = sums.cast(pa.int64()).to_numpy() / np.maximum(counts, 1)
-        return pa.array(np.rint(lengths).astype(np.int64), mask=counts == 0).cast(sums.type)
+        averages = [average(total if number else None, number, result) for total, number in pairs]
+        return pa.array(averages, sums.type if pa.types.is_duration(sums.type) else None)
     totals = sums.cast(pa.float64()).to_numpy(zero_copy_only=False)
     return pa.array(totals / np.maximum(counts, 1), mask=counts == 0)

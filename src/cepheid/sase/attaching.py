@@ -76,7 +76,7 @@ class _Attaching:
             raise self._names.error(
                 conjunct.place,
                 f"this condition is about two negated components, `{first}` and `{second}`",
-                "Each is a not of its own: write one condition for each.",
+                "Each is a negation of its own: write one condition for each.",
             )
         if negated:
             self._check_negated(conjunct, references, negated[0])
@@ -107,8 +107,8 @@ class _Attaching:
             shown = ".".join(of_all.read.parts[1:])
             raise self._names.error(
                 of_all.read.place,
-                f"this needs all events of `{name}`, but no component behind it says when these are complete",
-                f"Read those before the current event, such as SUM({name}[..i-1].{shown}), or add a component behind.",
+                f"this needs all events of `{name}`, but no later component says when they are complete",
+                f"Read those before the current event, such as SUM({name}[..i-1].{shown}), or add a later component.",
             )
         return position
 

@@ -19,8 +19,9 @@ _KEYWORDS = {
     "WHERE": "WHERE",
     "STRATEGY": "STRATEGY",
     "WITHIN": "WITHIN",
+    "SKIP": "SKIP",
 }
-_CLAUSES = ("TYPED", "WHERE", "STRATEGY", "WITHIN")
+_CLAUSES = ("TYPED", "WHERE", "STRATEGY", "WITHIN", "SKIP")
 _SIGNS = {"LPAR": "`(`", "RPAR": "`)`", "LBRACKET": "`[`", "RBRACKET": "`]`", "LBRACE": "`{`", "RBRACE": "`}`"}
 _WORDS = {
     "COMMA": "`,`",
@@ -31,6 +32,11 @@ _WORDS = {
     "NUMBER": "a number",
     "STRING": "a string",
     "ANY": "ANY",
+    "PAST_LAST_EVENT": "PAST LAST EVENT",
+    "TO_NEXT": "TO NEXT",
+    "TO_FIRST": "TO FIRST",
+    "TO_LAST": "TO LAST",
+    "OR_FAIL": "OR FAIL",
     "$END": "the end",
 }
 _IN_CONDITIONS = {"NAME", "INDEXED", "SIGN"}
@@ -96,7 +102,7 @@ def _remedy(source: Source, token: str, start: int, expected: set[str]) -> str:
     if clauses:
         if token.upper() in source.text[:start].upper().split():
             return f"{clauses[0]} can stand once. {_shown(expected)}"
-        return f"The clauses come in this order: EVENT, TYPED BY, WHERE, STRATEGY, WITHIN. {_shown(expected)}"
+        return f"The clauses come in this order: EVENT, TYPED BY, WHERE, STRATEGY, WITHIN, SKIP. {_shown(expected)}"
     return _shown(expected)
 
 

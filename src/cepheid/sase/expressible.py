@@ -20,11 +20,9 @@ from cepheid.syntax.tree import (
     Not,
     NotLink,
     PatternTree,
-    SkipKind,
     Variable,
     describe,
 )
-from cepheid.syntax.windows import PATTERN
 
 _REMEDY = "Use to_json() to store it, or change that part."
 
@@ -46,8 +44,6 @@ def cannot_say(part: str, problem: str, remedy: str = _REMEDY) -> MalformedPatte
 
 def components_of(tree: PatternTree) -> tuple[Strategy, tuple[WrittenComponent, ...]]:
     """The strategy of a pattern and its components, in the order of writing."""
-    if tree.skip.kind is not SkipKind.NO_SKIP:
-        raise cannot_say(PATTERN, f"the skip strategy {tree.skip.kind.value}", "SASE keeps every match: drop skip(…).")
     for element in tree.body.elements:
         _check(element)
     strategy = _strategy(tree)
@@ -128,7 +124,7 @@ def _components(tree: PatternTree, strategy: Strategy) -> Iterator[WrittenCompon
                 raise cannot_say(
                     describe(element),
                     "under skip till next match a repeating component takes every event that it can, "
-                    "and this loop may pass some over",
-                    f"Put .not_followed_by(…) with the conditions of {element.body.name!r} behind it, or use "
+                    "and this loop may ignore some",
+                    f"Put .not_followed_by(…) with the conditions of {element.body.name!r} after it, or use "
                     "followed_by_any and allow_combinations, or next and consecutive.",
                 )

@@ -24,7 +24,7 @@ from cepheid.sase.query import Component, Query, Strategy, Where
 from cepheid.sase.words import unquoted
 from cepheid.syntax.durations import to_span
 from cepheid.syntax.edits import whole_number
-from cepheid.syntax.tree import EventCount, Window
+from cepheid.syntax.tree import EventCount, Skip, SkipKind, Window
 
 _STRATEGIES = {
     "skip_till_any_match": Strategy.ANY,
@@ -34,6 +34,14 @@ _STRATEGIES = {
     "strict_contiguity": Strategy.STRICT,
     "partition_contiguity": Strategy.STRICT,
     "strict": Strategy.STRICT,
+}
+
+
+_SKIPS = {
+    "PAST_LAST_EVENT": SkipKind.PAST_LAST_EVENT,
+    "TO_NEXT": SkipKind.TO_NEXT,
+    "TO_FIRST": SkipKind.TO_FIRST,
+    "TO_LAST": SkipKind.TO_LAST,
 }
 
 
@@ -76,6 +84,7 @@ class _Parts:
             where,
             around or strategy or Strategy.ANY,
             self._window(),
+            self._skip(components),
         )
 
     # ── EVENT ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -97,7 +106,7 @@ class _Parts:
             raise self._source.error(
                 _range(brackets),
                 "`[]` belongs to a component that repeats",
-                "Write + behind its type, or leave [] out.",
+                "Write + after its type, or leave [] out.",
             )
         if negated and plus is not None:
             raise self._source.error(
@@ -105,7 +114,7 @@ class _Parts:
             )
         if name is None and not (isinstance(kind, Token) and kind.type == "WORD"):
             raise self._source.error(
-                _range(kind), "this component has no name", f"Write one behind it: {self._source.of(_range(kind))} x."
+                _range(kind), "this component has no name", f"Write one after it: {self._source.of(_range(kind))} x."
             )
         # A component without a name is called by its type, as the papers do: SEQ(A, B) has a and b.
         called = unquoted(str(name)) if name is not None else unquoted(str(kind)).lower()
@@ -177,6 +186,23 @@ class _Parts:
             f"`{token}` is no strategy",
             f"{hint}There are skip_till_any_match (the default), skip_till_next_match and strict.",
         )
+
+    def _skip(self, components: tuple[Component, ...]) -> Skip:
+        clause = self._clauses.get("skip")
+        if clause is None:
+            return Skip(SkipKind.NO_SKIP)
+        _, kind, *rest = _tokens(clause)
+        if not rest:
+            return Skip(_SKIPS[kind.type])
+        name = unquoted(str(rest[0]))
+        takers = {component.name.casefold(): component.name for component in components if not component.negated}
+        if name.casefold() not in takers:
+            raise self._source.error(
+                _range(rest[0]),
+                f"`{name}` is no component that takes events",
+                f"Skip to one of: {', '.join(takers.values())}.",
+            )
+        return Skip(_SKIPS[kind.type], takers[name.casefold()], or_fail=len(rest) > 1)
 
     def _window(self) -> Window | None:
         clause = self._clauses.get("within")

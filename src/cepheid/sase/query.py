@@ -10,7 +10,7 @@ from enum import Enum
 
 from cepheid.conditions.source import Range, Source
 from cepheid.sase.rewriting import Rewriting
-from cepheid.syntax.tree import Window
+from cepheid.syntax.tree import Skip, Window
 
 
 class Strategy(Enum):
@@ -81,3 +81,4 @@ class Query:
     where: Where | None
     strategy: Strategy
     window: Window | None
+    skip: Skip

@@ -18,7 +18,7 @@ from cepheid.sase.parsing import parse as parse_query
 from cepheid.sase.query import Component, Query, Strategy
 from cepheid.sase.rewriting import Rewriting
 from cepheid.sase.words import column
-from cepheid.syntax.combining import all_of
+from cepheid.syntax.combining import conjunction
 from cepheid.syntax.tree import (
     Condition,
     Contiguity,
@@ -74,6 +74,7 @@ class _Reading:
         attached = self._attached()
         tree = PatternTree(
             body=Sequence(tuple(self._elements(attached))),
+            skip=self.query.skip,
             window=self.query.window,
             not_before=tuple(
                 NotBefore(component.name, self._condition(position, attached))
@@ -185,7 +186,7 @@ class _Reading:
         # NULL keys never match: SQL's equality is unknown for NULL.
         parts += [f"{column(name)} IS NOT NULL" for name in self._key()]
         parts += [condition.text.text for condition in attached if condition.position == position]
-        return all_of(map(SqlText, parts)) if parts else None
+        return conjunction(map(SqlText, parts)) if parts else None
 
     def _key(self) -> tuple[str, ...]:
         where = self.query.where

@@ -76,7 +76,7 @@ class Names:
                 )
             raise self.error(
                 read.place,
-                f"`{head}` does not say of which event",
+                f"`{head}` does not say which event",
                 f"Write {example}.{head}; the components are {known}. [{head}] means: equal in all events.",
             )
         if position is None:
@@ -94,7 +94,7 @@ class Names:
             raise self.error(
                 read.place,
                 f"`{component.name}` does not repeat, so its events are not numbered",
-                f"Write {component.name}.{read.parts[1]}, or + behind its type.",
+                f"Write {component.name}.{read.parts[1]}, or + after its type.",
             )
         if read.aggregate is not None and index.kind not in (IndexKind.ALL, IndexKind.ALL_BEFORE_CURRENT):
             name, column = component.name, read.parts[1]

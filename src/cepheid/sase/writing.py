@@ -20,7 +20,7 @@ from cepheid.sase.query import Strategy
 from cepheid.sase.reading import DEFAULT_TYPE_COLUMN, read
 from cepheid.sase.words import column, is_plain, word
 from cepheid.syntax.durations import to_text
-from cepheid.syntax.tree import EventCount, PatternTree
+from cepheid.syntax.tree import EventCount, PatternTree, SkipKind
 from cepheid.syntax.windows import PATTERN
 
 Conjuncts: TypeAlias = tuple[tuple[WrittenComponent, tuple[Said, ...]], ...]
@@ -77,6 +77,10 @@ class _Writing:
             lines.append(f"WITHIN {self.tree.window.events} events")
         elif self.tree.window is not None:
             lines.append(f"WITHIN {to_text(self.tree.window)}")
+        skip = self.tree.skip
+        if skip.kind is not SkipKind.NO_SKIP:
+            target = "" if skip.target is None else f" {word(skip.target)}"
+            lines.append(f"SKIP {skip.kind.value.replace('_', ' ')}{target}{' or fail' if skip.or_fail else ''}")
         return "\n".join(lines)
 
     def _type_test(self, conjuncts: tuple[Said, ...]) -> Said | None:
@@ -146,7 +150,12 @@ def _check_same(
         for meaning in (*(before - after), *(after - before)):
             raise _moved(component, meaning)
         assert (component.name, component.negated, component.repeats) == (got.name, got.negated, got.repeats)
-    assert (tree.window, tree.partition_by, strategy) == (back.window, back.partition_by, strategy_back)
+    assert (tree.window, tree.partition_by, strategy, tree.skip) == (
+        back.window,
+        back.partition_by,
+        strategy_back,
+        back.skip,
+    )
 
 
 def _moved(component: WrittenComponent, meaning: Expression) -> MalformedPatternError:

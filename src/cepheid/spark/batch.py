@@ -10,7 +10,6 @@ engine carries its state from one Arrow batch to the next.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 from pyspark.sql import Column, DataFrame
@@ -27,11 +26,12 @@ from cepheid.engine.tables.programs import NotCompiled
 from cepheid.engine.tables.tabulate import Options, Tables, tabulate
 from cepheid.errors import InputError
 from cepheid.explain import Execution, Explanation, Timeline, explain, rows_that_travel
+from cepheid.options import Asked, Movement
 from cepheid.rows.in_memory import check_units
 from cepheid.spark.buckets import bucket_count, estimated_bytes, parallelism, spread_ids
 from cepheid.spark.frames import arrow_schema, order_columns, partition_columns, refuse_names_by_case, unit_of
 from cepheid.spark.masks import computed, wanted
-from cepheid.spark.output import Asked, Output, result_columns
+from cepheid.spark.output import Output, result_columns
 from cepheid.spark.session import advice, has_local_workers, use_this_python
 from cepheid.spark.shipping import shipped
 from cepheid.spark.sorted_rows import MatchSorted
@@ -39,32 +39,7 @@ from cepheid.spark.timelines import timeline_of
 from cepheid.spark.workers import BUCKET, PAYLOAD, MatchPacked, Pack, mask_name
 from cepheid.syntax.tree import PatternTree
 
-__all__ = ["Asked", "BatchPlan", "DataFrame", "Found", "Movement"]
-
-
-@dataclass(frozen=True, slots=True)
-class Movement:
-    """How rows get to the workers."""
-
-    buckets: int | None = None
-    shuffle: str = "packed"
-    nulls: str = "error"
-    max_bucket_bytes: int = 1 << 30
-
-    def __post_init__(self) -> None:
-        if self.shuffle not in ("packed", "spark"):
-            raise InputError(
-                f'shuffle={self.shuffle!r} is neither "packed" nor "spark".\n'
-                '  "packed" is faster; "spark" is for buckets that are larger than a worker\'s memory.'
-            )
-        if self.nulls not in ("error", "drop"):
-            raise InputError(
-                f'nulls={self.nulls!r} is neither "error" nor "drop".\n'
-                "  It says what happens to rows without a value in an order column."
-            )
-        for name, given in (("buckets", self.buckets), ("max_bucket_bytes", self.max_bucket_bytes)):
-            if given is not None and given < 1:
-                raise InputError(f"{name}={given} is not a positive number.\n  Leave it out, or give 1 or more.")
+__all__ = ["BatchPlan", "DataFrame", "Found"]
 
 
 class Found:

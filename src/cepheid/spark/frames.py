@@ -12,7 +12,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import ArrayType, AtomicType, DataType, MapType, StringType, StructType
 
 from cepheid.errors import InputError
-from cepheid.rows.arrange import column_named, time_unit
+from cepheid.rows.columns import distinct_columns, time_unit
 from cepheid.syntax.tree import SpanUnit
 
 
@@ -37,7 +37,7 @@ def refuse_names_by_case(schema: StructType) -> None:
 
 def partition_columns(schema: StructType, names: tuple[str, ...]) -> tuple[str, ...]:
     """The key: plain columns, of which equal values are equal in every process."""
-    found = _distinct(schema, names, "partition_by")
+    found = distinct_columns(schema.names, names, "partition_by")
     for name in found:
         kind = schema[name].dataType
         if not isinstance(kind, AtomicType):
@@ -60,7 +60,7 @@ def order_columns(schema: StructType, arrow: pa.Schema, names: tuple[str, ...]) 
             "order_by is missing: the rows of a DataFrame have no order of their own.\n"
             '  Name the time of the events first, then columns that break ties: order_by=["ts", "id"].'
         )
-    found = _distinct(schema, names, "order_by")
+    found = distinct_columns(schema.names, names, "order_by")
     time_unit(arrow.field(found[0]).type, found[0])
     for name in found[1:]:
         kind = schema[name].dataType
@@ -74,25 +74,6 @@ def order_columns(schema: StructType, arrow: pa.Schema, names: tuple[str, ...]) 
 def unit_of(arrow: pa.Schema, order_by: tuple[str, ...]) -> SpanUnit:
     """What the time counts."""
     return time_unit(arrow.field(order_by[0]).type, order_by[0])
-
-
-def shown_columns(schema: StructType, names: tuple[str, ...] | None) -> tuple[str, ...]:
-    """The columns of events that the result shows; all of them if none are named."""
-    if names is None:
-        return tuple(schema.names)
-    if not names:
-        raise InputError(
-            "columns=[] leaves nothing to show of an event.\n  Name some columns, or leave columns= out for all."
-        )
-    return _distinct(schema, names, "columns")
-
-
-def _distinct(schema: StructType, names: tuple[str, ...], argument: str) -> tuple[str, ...]:
-    found = tuple(column_named(schema.names, name, argument) for name in names)
-    twice = next((name for name in found if found.count(name) > 1), None)
-    if twice is not None:
-        raise InputError(f"{argument} names {twice!r} twice.\n  Name each column once.")
-    return found
 
 
 def _way_out(kind: DataType, name: str) -> str:

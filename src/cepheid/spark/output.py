@@ -6,7 +6,6 @@ In: what the caller asked for. Out: `Output`. Shared by the batch and the stream
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -19,10 +18,11 @@ from cepheid.conditions import Schema
 from cepheid.conditions.expression import Aggregate, AggregateFunction
 from cepheid.conditions.measures import Measure, bind_measures
 from cepheid.conditions.printing import quoted
-from cepheid.errors import InputError
+from cepheid.options import Asked
 from cepheid.rows.assemble import Shape
+from cepheid.rows.columns import shown_columns
 from cepheid.rows.summaries import Summary
-from cepheid.spark.frames import arrow_schema, shown_columns
+from cepheid.spark.frames import arrow_schema
 from cepheid.spark.masks import to_column
 from cepheid.syntax.tree import PatternTree
 
@@ -34,23 +34,9 @@ _FUNCTIONS = {
     AggregateFunction.MAX: F.max,
     AggregateFunction.FIRST: F.first,
     AggregateFunction.LAST: F.last,
+    AggregateFunction.COUNT_DISTINCT: F.count_distinct,
+    AggregateFunction.STDDEV: F.stddev,
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What a caller asks of the result."""
-
-    measures: tuple[tuple[str, str], ...] = ()
-    columns: tuple[str, ...] | None = None
-    rows: str = "one"
-
-    def __post_init__(self) -> None:
-        if self.rows not in ("one", "all"):
-            raise InputError(
-                f'rows={self.rows!r} is neither "one" nor "all".\n'
-                '  "one": a row for each match; "all": a row for each event of a match.'
-            )
 
 
 class Output:
@@ -74,7 +60,7 @@ class Output:
         )
         self.every_row = asked.rows == "all"
         bare = bool(self.measures) and not self.every_row and asked.columns is None
-        self.columns = None if bare else shown_columns(rows.schema, asked.columns)
+        self.columns = None if bare else shown_columns(rows.schema.names, asked.columns)
         shown = self.columns or ()
         self.travelling = tuple(dict.fromkeys((*partition_by, *order_by, *shown)))
         """The columns of the events that the workers need beside bits and values."""

@@ -15,8 +15,8 @@ from pyspark.sql import DataFrame, SparkSession
 from cepheid.errors import InputError
 
 SESSION_OPTIONS = {"spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1)}
-"""Options of a session that make patterns cheaper. With a limit on the bytes of an Arrow batch, Spark adds up the sizes
-of all columns anew after every row; this value means none. The limit on rows stays."""
+"""Session options that make patterns cheaper. With a limit on the bytes of an Arrow batch, Spark adds up the sizes of
+all columns after every row; this value removes the limit. The limit on rows stays."""
 
 
 def require_dataframe(rows: object) -> DataFrame:

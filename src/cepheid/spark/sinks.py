@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """Files in a directory, those of each micro-batch in `query=<id>/batch=<n>` below it."""
+    """Files in a directory; each micro-batch has its own subdirectory `query=<id>/batch=<n>`."""
 
     path: str
     format: str = "parquet"
@@ -19,17 +19,17 @@ class Files:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table that can be merged into: a row whose `key` is there already is not written again."""
+    """A table that supports MERGE; a row whose `key` exists is not written again."""
 
     name: str
     key: str = "match_id"
 
 
 def files(path: str, format: str = "parquet", **options: str) -> Files:
-    """Files of some format, in a directory of their own for each micro-batch, so that a replay writes them again."""
+    """Write files; each micro-batch has its own directory, so that a replay overwrites it."""
     return Files(path, format, options)
 
 
 def table(name: str, key: str = "match_id") -> Table:
-    """A table of a format with MERGE, such as Delta or Iceberg; others are refused when the query starts."""
+    """Write to a table that supports MERGE, such as Delta or Iceberg; others are refused when the query starts."""
     return Table(name, key)

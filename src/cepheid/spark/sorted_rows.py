@@ -16,8 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.engine.matcher import Matcher
-from cepheid.rows.arrange import Arranged, Integers, times_of
+from cepheid.rows.arrange import Arranged
 from cepheid.rows.assemble import Assignments
+from cepheid.rows.columns import Integers, check_range, times_of
 from cepheid.spark.workers import Work, gathered
 
 
@@ -77,6 +78,7 @@ class MatchSorted(Work):
     def events(self, table: pa.Table, begins: npt.NDArray[np.bool_], ordinals: Integers) -> Arranged:
         partition = np.cumsum(begins) - 1
         time, unit = times_of(table, self.order_by)
+        check_range(time, self.tables.automaton)
         return Arranged(table, self.partition_by, self.order_by, partition, time, unit, ordinals=ordinals)
 
 

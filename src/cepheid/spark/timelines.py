@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 
 from cepheid.explain import Timeline, timeline
 from cepheid.explain.timeline.panels import MOST_EVENTS, MOST_TRACKS
+from cepheid.options import count
 from cepheid.syntax.tree import PatternTree
 
 
@@ -30,6 +31,7 @@ def timeline_of(
 
     Matches come in the order in which Spark gives them, so which partitions are seen may differ from run to run.
     """
+    n = count(n, "n")
     found = _of_few_partitions(matches.limit(n * MOST_TRACKS).collect(), partition_by, n)
     if not found:
         return timeline([], pattern=tree, partition_by=partition_by, order_by=order_by)

@@ -5,7 +5,6 @@ In: Arrow batches. Out: Arrow batches. Everything here must travel to another pr
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +21,7 @@ from cepheid.engine.tables.tabulate import Tables
 from cepheid.errors import InputError, LimitError
 from cepheid.rows.arrange import Arranged, arrange
 from cepheid.rows.assemble import Assignments, Shape, assemble
+from cepheid.rows.columns import check_range
 from cepheid.spark.cells import cells_of, narrowed, rows_of
 
 BUCKET, PAYLOAD = "__bucket", "__payload"
@@ -29,6 +29,7 @@ PACKED_ROWS = 1 << 19
 PACKED_BYTES = 64 << 20
 """Rows and bytes that are packed together: many buckets would otherwise get a few rows in each cell."""
 _SHOWN = 5
+_COUNT = "__count"
 
 
 def mask_name(page: int) -> str:
@@ -157,21 +158,47 @@ class MatchPacked(Work):
         self.refuse_nulls(table)
         encoded = frozenset(name for name in self.partition_by if pa.types.is_dictionary(table.schema.field(name).type))
         events = arrange(table, self.partition_by, self.order_by, by_all_columns=True, encoded=encoded)
+        check_range(events.time, self.tables.automaton)
         yield from self.whole_partitions(events, self.gaps)
 
     def too_large(self, cells: list[pa.Table]) -> LimitError:
-        rows = pa.concat_tables([cell.select(list(self.partition_by)) for cell in cells])
+        """The error that names the largest key. It must fit beside rows that fill the memory already."""
         largest = ""
         if self.partition_by:
-            keys = Counter(tuple(row.values()) for row in rows.to_pylist())
-            [(key, count)] = keys.most_common(1)
-            named = ", ".join(f"{name} = {value!r}" for name, value in zip(self.partition_by, key, strict=True))
-            largest = f" Its largest key so far is {named} with {count:,} of {rows.num_rows:,} rows."
+            key, count = largest_key(cells, self.partition_by)
+            named = ", ".join(f"{name} = {value!r}" for name, value in key.items())
+            rows = sum(cell.num_rows for cell in cells)
+            largest = f" Its largest key so far is {named} with {count:,} of {rows:,} rows."
         return LimitError(
             f"a bucket of keys holds more than max_bucket_bytes={self.max_bucket_bytes:,}.{largest}\n"
             '  Give more buckets=, or, if one key is that large, shuffle="spark", which does not hold a bucket in '
             "memory; or raise max_bucket_bytes= if the workers have the memory."
         )
+
+
+def largest_key(cells: Iterable[pa.Table], keys: tuple[str, ...]) -> tuple[dict[str, Any], int]:
+    """The key with most rows, and how many it has. Each cell is counted on its own, so that texts which are written
+    once a cell are not written out for every row."""
+    counted = pa.concat_tables(_decoded(_counted(cell, keys)) for cell in cells)
+    sums = counted.group_by(list(keys)).aggregate([(_COUNT, "sum")])
+    most = int(np.argmax(sums[f"{_COUNT}_sum"].to_numpy()))
+    [row] = sums.slice(most, 1).to_pylist()
+    count = int(row.pop(f"{_COUNT}_sum"))
+    return row, count
+
+
+def _counted(cell: pa.Table, keys: tuple[str, ...]) -> pa.Table:
+    """Each key of a cell with the number of its rows."""
+    counts = cell.select(list(keys)).group_by(list(keys)).aggregate([([], "count_all")])
+    return counts.select([*keys, "count_all"]).rename_columns([*keys, _COUNT])
+
+
+def _decoded(table: pa.Table) -> pa.Table:
+    """The same with texts in place of the numbers that stand for them."""
+    for index, field in enumerate(table.schema):
+        if pa.types.is_dictionary(field.type):
+            table = table.set_column(index, field.name, table.column(index).cast(field.type.value_type))
+    return table
 
 
 def _integers(column: pa.ChunkedArray) -> npt.NDArray[np.signedinteger[Any]]:

@@ -1,23 +1,26 @@
 """The fluent, immutable pattern builder: method calls come in, a `PatternTree` goes out.
 
-`cepheid.Pattern` derives from `PatternBuilder` and adds what can be done with a pattern. The whole state is the tree:
-a modifier applies to the element that was added last. What no later step could repair is refused at once (`edits`);
-the rules about a whole pattern are in `validation.check`, for whoever uses the finished pattern.
+`cepheid.Pattern` derives from `PatternBuilder` and adds what can be done with a pattern. The tree is the whole state; a
+modifier applies to the element added last. What no later step could repair is refused at once (`edits`). Whoever uses
+the finished pattern calls `validation.check`, which has the rules about a whole pattern.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import MethodType
-from typing import Any, Concatenate, Generic, Literal, ParamSpec, Self, TypeVar
+from functools import wraps
+from types import FunctionType, MethodType
+from typing import Any, Concatenate, Generic, Literal, ParamSpec, Self, TypeAlias, TypeVar
 
 from cepheid.errors import MalformedPatternError
 from cepheid.syntax import edits, notation
-from cepheid.syntax.combining import GivenCondition, all_of, any_of, from_given
+from cepheid.syntax.combining import GivenCondition, conjunction, disjunction, from_given
 from cepheid.syntax.durations import Duration
 from cepheid.syntax.edits import GapBounds
 from cepheid.syntax.tree import (
+    AllOfMembers,
+    Body,
     Condition,
     Contiguity,
     Element,
@@ -25,6 +28,7 @@ from cepheid.syntax.tree import (
     Link,
     Not,
     NotLink,
+    OneOf,
     PatternTree,
     Sequence,
     Skip,
@@ -32,6 +36,9 @@ from cepheid.syntax.tree import (
     Variable,
 )
 from cepheid.syntax.windows import PATTERN
+
+Part: TypeAlias = "str | PatternBuilder | OneOf | AllOfMembers"
+"""What an element is made of: the name of a variable, a group, or what `one_of` and `all_of` give."""
 
 _NOTHING_YET = PatternTree(Sequence(()))
 
@@ -42,9 +49,9 @@ _Builder = TypeVar("_Builder", bound="PatternBuilder")
 
 
 class _Opening(Generic[_P]):
-    """A method that opens a new pattern when called on the class, and goes on with the pattern on an instance.
+    """A method that opens a new pattern when called on the class, and continues the pattern when called on an instance.
 
-    A class method would silently forget the instance that it is called on.
+    A class method would silently forget its instance.
     """
 
     def __init__(self, method: Callable[Concatenate[Any, _P], Any]) -> None:
@@ -55,9 +62,33 @@ class _Opening(Generic[_P]):
         return MethodType(self._method, owner() if instance is None else instance)
 
 
+def _needs_a_pattern(step: Callable[..., Any]) -> Callable[..., Any]:
+    """The step, refused where it is called on the class: `Pattern.where("x")` has no pattern to go on with."""
+
+    @wraps(step)
+    def checked(*arguments: Any, **named: Any) -> Any:
+        if not arguments or not isinstance(arguments[0], PatternBuilder):
+            raise MalformedPatternError(
+                f"{step.__name__}(…)",
+                "it is called on the class, and there is no pattern yet to go on with",
+                f'Begin one first: Pattern.begin("a").{step.__name__}(…).',
+            )
+        return step(*arguments, **named)
+
+    return checked
+
+
+def _checking_steps(builder: type[_Builder]) -> type[_Builder]:
+    for name, step in list(vars(builder).items()):
+        if isinstance(step, FunctionType) and not name.startswith("_"):
+            setattr(builder, name, _needs_a_pattern(step))
+    return builder
+
+
+@_checking_steps
 @dataclass(frozen=True, slots=True, repr=False)
 class PatternBuilder:
-    """A pattern, finished or on the way. Every method returns a new one.
+    """A pattern, finished or in progress. Every method returns a new one.
 
     >>> PatternBuilder.begin("a").where("price > 10").followed_by("b").one_or_more().within("10 minutes")
     PatternBuilder.begin("a").where("price > 10").followed_by("b").one_or_more().within("10 minutes")
@@ -73,7 +104,7 @@ class PatternBuilder:
 
     @classmethod
     def from_tree(cls, tree: PatternTree) -> Self:
-        """The builder that has this tree."""
+        """The builder with this tree."""
         return cls(tree)
 
     def __repr__(self) -> str:
@@ -83,52 +114,57 @@ class PatternBuilder:
         return notation.to_text(self.tree)
 
     @_Opening
-    def begin(self, name_or_group: str | PatternBuilder) -> Self:
-        """Starts the pattern with an element, or with a group."""
-        return self._add_element(Link.BEGIN, name_or_group)
+    def begin(self, part: Part) -> Self:
+        """Start the pattern with an element or a group."""
+        return self._add_element(Link.BEGIN, part)
 
-    def next(self, name_or_group: str | PatternBuilder) -> Self:
-        """Goes on with an element or group whose event comes right after the one before (strict contiguity)."""
-        return self._add_element(Link.NEXT, name_or_group)
+    def next(self, part: Part) -> Self:
+        """Strict link: the element or group takes the very next event."""
+        return self._add_element(Link.NEXT, part)
 
-    def followed_by(self, name_or_group: str | PatternBuilder) -> Self:
-        """Goes on with the next event that fits the element or group (relaxed contiguity)."""
-        return self._add_element(Link.FOLLOWED_BY, name_or_group)
+    def followed_by(self, part: Part) -> Self:
+        """Relaxed link: the element or group takes the first later event that satisfies its condition."""
+        return self._add_element(Link.FOLLOWED_BY, part)
 
-    def followed_by_any(self, name_or_group: str | PatternBuilder) -> Self:
-        """Goes on with any later event that fits the element or group (non-deterministic relaxed contiguity)."""
-        return self._add_element(Link.FOLLOWED_BY_ANY, name_or_group)
+    def followed_by_any(self, part: Part) -> Self:
+        """Any link: the element or group takes any later event that satisfies its condition, each in its own match."""
+        return self._add_element(Link.FOLLOWED_BY_ANY, part)
 
     def not_next(self, name: str) -> Self:
-        """The event right after the one before must not satisfy the conditions that follow (rule 7)."""
+        """Negation: the very next event must not satisfy the conditions that follow (rule 7)."""
         return self._add_not(NotLink.NOT_NEXT, name)
 
     def not_followed_by(self, name: str) -> Self:
-        """No event up to the next taken one may satisfy the conditions that follow (rule 7)."""
+        """Negation: no event before the next taken one may satisfy the conditions that follow (rule 7)."""
         return self._add_not(NotLink.NOT_FOLLOWED_BY, name)
 
     @_Opening
     def not_before(self, name: str) -> Self:
-        """No event before the match, as far back as the window reaches, may satisfy the conditions that follow."""
+        """Negation: no event before the match, within the window, may satisfy the conditions that follow (rule 7)."""
         return self._with(edits.add_not_before(self.tree, _name(name, "not_before")))
 
     def where(self, *conditions: GivenCondition) -> Self:
-        """The event must satisfy these conditions, as well as those given before."""
+        """Add conditions that the event must satisfy, together with those given before."""
         new = self._given(conditions, edits.condition_owner(self.tree, "where"), "where")
-        return self._with(edits.change_condition(self.tree, lambda old: all_of((old, new)) if old else new))
+        return self._with(edits.change_condition(self.tree, lambda old: conjunction((old, new)) if old else new))
 
     def or_where(self, *conditions: GivenCondition) -> Self:
-        """The event must satisfy these conditions, or else what was given before, all of it."""
+        """Add an alternative to all conditions given before."""
         new = self._given(conditions, edits.condition_owner(self.tree, "or_where"), "or_where")
-        return self._with(edits.change_condition(self.tree, lambda old: any_of((old, new)) if old else new))
+        return self._with(edits.change_condition(self.tree, lambda old: disjunction((old, new)) if old else new))
+
+    def having(self, *conditions: GivenCondition) -> Self:
+        """Leave the loop, looped group or all_of only when these conditions on what it took hold (rule 15)."""
+        having = self._given(conditions, edits.having_owner(self.tree), "having")
+        return self._with(edits.set_having(self.tree, having))
 
     def until(self, *conditions: GivenCondition) -> Self:
-        """Ends an unbounded loop or group at the first event that satisfies these conditions (rule 4)."""
+        """Close an unbounded loop or group at the first event that satisfies these conditions (rule 4)."""
         until = self._given(conditions, edits.until_owner(self.tree), "until")
         return self._with(edits.set_until(self.tree, until))
 
     def fold(self, name: str, *, init: str, update: str) -> Self:
-        """A value that starts as `init`, becomes `update` with each event taken, and is read by name in conditions."""
+        """Define a value, read by name, that starts as `init` and becomes `update` with each event taken."""
         for part, text in (("init", init), ("update", update)):
             if not isinstance(text, str):
                 raise MalformedPatternError(
@@ -137,31 +173,35 @@ class PatternBuilder:
         return self._with(edits.add_fold(self.tree, Fold(_name(name, "fold"), init, update)))
 
     def times(self, least: int, most: int | None = None, *, within: GapBounds | None = None) -> Self:
-        """Repeats `least` times, or `least` to `most` times, with less than `within` between one and the next."""
+        """Repeat `least` times, or `least` to `most` times, with less than `within` between repetitions."""
         return self._with(edits.repeat(self.tree, "times", least, least if most is None else most, within))
 
     def times_or_more(self, least: int, *, within: GapBounds | None = None) -> Self:
-        """Repeats at least so many times, with less than `within` between one and the next."""
+        """Repeat at least `least` times, with less than `within` between repetitions."""
         return self._with(edits.repeat(self.tree, "times_or_more", least, None, within))
 
     def one_or_more(self, *, within: GapBounds | None = None) -> Self:
-        """Repeats once or more, with less than `within` between one and the next."""
+        """Repeat once or more, with less than `within` between repetitions."""
         return self._with(edits.repeat(self.tree, "one_or_more", 1, None, within))
 
     def optional(self) -> Self:
-        """May be passed by (rule 3)."""
+        """Allow the element or group to be omitted (rule 3)."""
         return self._with(edits.make_optional(self.tree))
 
     def greedy(self) -> Self:
-        """The loop takes every event that it can (rule 5)."""
+        """Make the loop take every event that it can (rule 5)."""
         return self._with(edits.make_greedy(self.tree))
 
+    def whole(self) -> Self:
+        """Make the loop take every event that it can, also at the end of the pattern (rule 16)."""
+        return self._with(edits.make_whole(self.tree))
+
     def consecutive(self) -> Self:
-        """Repetitions come right after one another (strict inner contiguity)."""
+        """Strict inner link: repetitions, or the members of an all_of, follow each other directly."""
         return self._with(edits.set_inner(self.tree, "consecutive", Contiguity.STRICT))
 
     def allow_combinations(self) -> Self:
-        """Repetitions may leave out events that fit (non-deterministic relaxed inner contiguity)."""
+        """Any inner link: the loop may ignore events that it could take."""
         return self._with(edits.set_inner(self.tree, "allow_combinations", Contiguity.NON_DETERMINISTIC))
 
     def within(
@@ -169,11 +209,12 @@ class PatternBuilder:
         time: Duration | None = None,
         *,
         events: int | None = None,
-        since: Literal["first", "previous"] = "first",
+        since: str | None = None,
     ) -> Self:
-        """The window: less than `time` from the first event to the last, or a span of at most so many `events`.
+        """Limit the match to less than `time`, from its first event to its last, or to `events` consecutive events.
 
-        With `since="previous"`: less than `time` from the event taken before to each event of the last element.
+        With `since="previous"`: less than `time` from the event taken before to each event of the last element. With
+        `since="v"`: less than `time` from the last event of variable v to each event of the last element (rule 17).
         """
         if (time is None) == (events is None):
             raise MalformedPatternError(
@@ -181,20 +222,20 @@ class PatternBuilder:
                 f"within has {'neither' if time is None else 'both'} a length of time and a number of events",
                 'Write within("10 minutes") or within(events=10).',
             )
-        if since == "previous":
-            return self._with(edits.set_window_since_previous(self.tree, time))
-        if since != "first":
-            raise MalformedPatternError(
-                PATTERN, f"within has since={since!r}", 'Give since="previous", or leave it out.'
-            )
-        return self._with(edits.set_window(self.tree, time, events))
+        if since is None:
+            return self._with(edits.set_window(self.tree, time, events))
+        return self._with(edits.set_window_since(self.tree, time, _name(since, "within(…, since=…)")))
+
+    def once_per(self, time: Duration) -> Self:
+        """Report a match only if `time` or more has passed since the match reported before it (rule 19)."""
+        return self._with(edits.set_once_per(self.tree, time))
 
     def partition_by(self, *columns: str) -> Self:
-        """The columns whose values all events of a match share; `match` and `match_events` then need not name them."""
+        """Set the columns whose values all events of a match share, so that `match` need not name them."""
         return self._with(edits.set_partition_by(self.tree, columns))
 
     def skip(self, strategy: Skip | Literal["no_skip", "to_next", "past_last_event"]) -> Self:
-        """Which starts a match forbids to later ones (rule 8): a value of `cepheid.skip`, or its name."""
+        """Choose which later matches an emitted match rules out (rule 8): a value of `cepheid.skip`, or its name."""
         chosen = _SKIPS_BY_NAME.get(strategy) if isinstance(strategy, str) else strategy
         if not isinstance(chosen, Skip):
             raise MalformedPatternError(
@@ -206,7 +247,7 @@ class PatternBuilder:
         return self._with(edits.set_skip(self.tree, chosen))
 
     def _check_condition(self, condition: Condition, element_description: str) -> None:
-        """Called with every condition given, so that a deriving class can refuse it early; here none is refused."""
+        """Called with every condition given, so that a derived class can refuse it early; here none is refused."""
 
     def _given(self, conditions: tuple[GivenCondition, ...], owner: str, step: str) -> Condition:
         if not conditions:
@@ -214,13 +255,16 @@ class PatternBuilder:
         parts = [from_given(given, owner) for given in conditions]
         for part in parts:
             self._check_condition(part, owner)
-        return all_of(parts)
+        return conjunction(parts)
 
-    def _add_element(self, link: Link, name_or_group: str | PatternBuilder) -> Self:
-        if isinstance(name_or_group, PatternBuilder):
-            return self._with(edits.append(self.tree, Element(link, edits.group_of(name_or_group.tree)), link.value))
-        variable = Variable(_name(name_or_group, link.value, " or a group such as Pattern.begin(…)"))
-        return self._with(edits.append(self.tree, Element(link, variable), link.value))
+    def _add_element(self, link: Link, part: Part) -> Self:
+        if isinstance(part, PatternBuilder):
+            body: Body = edits.group_of(part.tree)
+        elif isinstance(part, OneOf | AllOfMembers):
+            body = part
+        else:
+            body = Variable(_name(part, link.value, ", a group such as Pattern.begin(…), or one_of(…) or all_of(…)"))
+        return self._with(edits.append(self.tree, Element(link, body), link.value))
 
     def _add_not(self, link: NotLink, name: str) -> Self:
         return self._with(edits.append(self.tree, Not(link, _name(name, link.value)), link.value))

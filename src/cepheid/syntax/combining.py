@@ -38,13 +38,13 @@ def from_given(given: GivenCondition, element: str) -> Condition:
     raise MalformedPatternError(element, f"{given!r} ({type(given).__name__}) is not a condition", _REMEDY)
 
 
-def all_of(parts: Iterable[Condition]) -> Condition:
+def conjunction(parts: Iterable[Condition]) -> Condition:
     """Every part must hold. An AND inside an AND is dissolved; a single part stands for itself."""
     flat = tuple(inner for part in parts for inner in (part.parts if isinstance(part, AllOf) else (part,)))
     return flat[0] if len(flat) == 1 else AllOf(flat)
 
 
-def any_of(parts: Iterable[Condition]) -> Condition:
+def disjunction(parts: Iterable[Condition]) -> Condition:
     """One part must hold. An OR inside an OR is dissolved; a single part stands for itself."""
     flat = tuple(inner for part in parts for inner in (part.parts if isinstance(part, AnyOf) else (part,)))
     return flat[0] if len(flat) == 1 else AnyOf(flat)

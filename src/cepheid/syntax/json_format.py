@@ -5,13 +5,17 @@
      "sequence": [ELEMENT, …],
      "within": "10 minutes" | 600 | {"events": 10},
      "partition_by": ["user"],
-     "skip": "to_next" | "past_last_event" | {"to_first" | "to_last": "a", "or_fail": true}}
+     "skip": "to_next" | "past_last_event" | {"to_first" | "to_last": "a", "or_fail": true},
+     "once_per": "5 minutes"}
 
     ELEMENT = {"link": "begin" | "next" | "followed_by" | "followed_by_any" | "not_next" | "not_followed_by",
-               "name": "a", "where": CONDITION, "folds": [{"name", "init", "update"}]   or   "group": [ELEMENT, …],
-               "times": [2, 3] | [1, null], "inner": "strict" | "non_deterministic", "greedy": true, "until": CONDITION,
+               "name": "a", "where": CONDITION, "folds": [{"name", "init", "update"}]   or   "group": [ELEMENT, …]
+               or   "one_of": [ELEMENT, …]   or   "all_of": [ELEMENT, …], "at_least": 2,
+               "times": [2, 3] | [1, null], "inner": "strict" | "non_deterministic",
+               "greedy": true | "whole": true, "until": CONDITION,
                "gaps": "5 seconds" | {"2": "5 seconds", "3": "1 minute"},
-               "optional": true, "within_previous": "5 minutes"}
+               "having": CONDITION, "optional": true,
+               "within_previous": "5 minutes", "within_since": {"a": "1 hour"}}
     CONDITION = "price > 10" | {"all": [CONDITION, …]} | {"any": [CONDITION, …]}
 
 A part that is absent has its default. Durations are text; numbers count in the unit of the order column. Reading checks
@@ -21,13 +25,16 @@ the form only; `validation.check` decides whether the pattern makes sense. The f
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import NoReturn, TypeAlias
 
 from cepheid.errors import MalformedPatternError
 from cepheid.syntax.durations import to_text
 from cepheid.syntax.json_reading import FORMAT_VERSION, read_pattern
+from cepheid.syntax.notation import inner_contiguity
 from cepheid.syntax.tree import (
     AllOf,
+    AllOfMembers,
     AnyOf,
     Condition,
     Contiguity,
@@ -37,8 +44,10 @@ from cepheid.syntax.tree import (
     Loop,
     Not,
     NotBefore,
+    OneOf,
     PatternTree,
     PythonCondition,
+    Sequence,
     Skip,
     SkipKind,
     Span,
@@ -47,11 +56,12 @@ from cepheid.syntax.tree import (
     Variable,
     describe,
 )
+from cepheid.syntax.visitor import PartVisitor
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
 _LINE = 110
-"""A value that fits into so many characters stands on one line."""
+"""A value that fits into so many characters is written on one line."""
 
 
 def to_json(tree: PatternTree) -> str:
@@ -59,7 +69,7 @@ def to_json(tree: PatternTree) -> str:
     pattern: dict[str, Json] = {"cepheid": FORMAT_VERSION}
     if tree.not_before:
         pattern["not_before"] = [_not_before(before) for before in tree.not_before]
-    pattern["sequence"] = [_element(element) for element in tree.body.elements]
+    pattern["sequence"] = _Written().all(tree.body.elements)
     if isinstance(tree.window, EventCount):
         pattern["within"] = {"events": tree.window.events}
     elif tree.window is not None:
@@ -68,41 +78,84 @@ def to_json(tree: PatternTree) -> str:
         pattern["partition_by"] = list(tree.partition_by)
     if tree.skip.kind is not SkipKind.NO_SKIP:
         pattern["skip"] = _skip(tree.skip)
+    if tree.once_per is not None:
+        pattern["once_per"] = _span(tree.once_per)
     return _laid_out(pattern)
 
 
 def from_json(text: str) -> PatternTree:
     """The pattern that `to_json` has written. Errors name the place as a path, such as `$.sequence[1].times`."""
+    if not isinstance(text, str | bytes | bytearray):
+        raise MalformedPatternError(
+            "JSON", f"this is {type(text).__name__}, not text", "Give the text that to_json() gave, such as the file's."
+        )
     try:
         data = json.loads(text, object_pairs_hook=_without_duplicates, parse_constant=_no_constant)
+    except UnicodeDecodeError as error:
+        raise MalformedPatternError("JSON", f"these bytes are no text: {error}", "Save the file as UTF-8.") from None
     except json.JSONDecodeError as error:
         raise MalformedPatternError(
             f"JSON line {error.lineno}, column {error.colno}", f"this is not JSON: {error.msg}", "Correct the text."
         ) from None
-    return read_pattern(data)
+    except RecursionError:
+        raise _too_deep() from None
+    try:
+        return read_pattern(data)
+    except RecursionError:
+        raise _too_deep() from None
 
 
-def _element(element: Element | Not) -> Json:
-    if isinstance(element, Not):
-        written: dict[str, Json] = {"link": element.link.value, "name": element.name}
-        _add_condition(written, "where", element.condition, describe(element))
-    else:
-        written = {"link": element.link.value}
-        if isinstance(element.body, Variable):
-            written["name"] = element.body.name
-            _add_condition(written, "where", element.body.condition, describe(element))
-            if element.body.folds:
-                written["folds"] = [
-                    {"name": fold.name, "init": fold.init, "update": fold.update} for fold in element.body.folds
-                ]
-        else:
-            written["group"] = [_element(inner) for inner in element.body.elements]
-        if element.loop is not None:
-            _add_loop(written, element.loop, describe(element))
-        if element.optional:
-            written["optional"] = True
+def _too_deep() -> MalformedPatternError:
+    return MalformedPatternError("JSON", "groups or conditions are nested too deeply", "Write a flatter pattern.")
+
+
+class _Written(PartVisitor[dict[str, Json]]):
+    """An element or not as an object."""
+
+    def variable(self, element: Element, body: Variable) -> dict[str, Json]:
+        written: dict[str, Json] = {"link": element.link.value, "name": body.name}
+        _add_condition(written, "where", body.condition, describe(element))
+        if body.folds:
+            written["folds"] = [{"name": fold.name, "init": fold.init, "update": fold.update} for fold in body.folds]
+        return _with_quantifier(written, element)
+
+    def group(self, element: Element, body: Sequence) -> dict[str, Json]:
+        return _with_quantifier({"link": element.link.value, "group": self.all(body.elements)}, element)
+
+    def one_of(self, element: Element, body: OneOf) -> dict[str, Json]:
+        return _with_quantifier({"link": element.link.value, "one_of": self.all(body.alternatives)}, element)
+
+    def all_of(self, element: Element, body: AllOfMembers) -> dict[str, Json]:
+        written: dict[str, Json] = {"link": element.link.value, "all_of": self.all(body.members)}
+        if body.at_least != len(body.members):
+            written["at_least"] = body.at_least
+        return _with_quantifier(written, element)
+
+    def negation(self, negation: Not) -> dict[str, Json]:
+        written: dict[str, Json] = {"link": negation.link.value, "name": negation.name}
+        _add_condition(written, "where", negation.condition, describe(negation))
+        if negation.within_previous is not None:
+            written["within_previous"] = _span(negation.within_previous)
+        return written
+
+    def all(self, parts: Iterable[Element | Not]) -> list[Json]:
+        return [self.visit(part) for part in parts]
+
+
+def _with_quantifier(written: dict[str, Json], element: Element) -> dict[str, Json]:
+    if element.loop is not None:
+        written["times"] = [element.loop.minimum, element.loop.maximum]
+    if inner_contiguity(element) is not Contiguity.RELAXED:
+        written["inner"] = inner_contiguity(element).value
+    if element.loop is not None:
+        _add_loop(written, element.loop, describe(element))
+    _add_condition(written, "having", element.having, f"having of {describe(element)}")
+    if element.optional:
+        written["optional"] = True
     if element.within_previous is not None:
         written["within_previous"] = _span(element.within_previous)
+    if element.within_since is not None:
+        written["within_since"] = {element.within_since.variable: _span(element.within_since.span)}
     return written
 
 
@@ -113,11 +166,8 @@ def _not_before(before: NotBefore) -> Json:
 
 
 def _add_loop(written: dict[str, Json], loop: Loop, owner: str) -> None:
-    written["times"] = [loop.minimum, loop.maximum]
-    if loop.inner is not Contiguity.RELAXED:
-        written["inner"] = loop.inner.value
     if loop.greedy:
-        written["greedy"] = True
+        written["whole" if loop.whole else "greedy"] = True
     _add_condition(written, "until", loop.until, f"until of {owner}")
     if loop.gaps is not None:
         written["gaps"] = _gaps(loop.gaps)
@@ -180,7 +230,7 @@ def _without_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
     result: dict[str, object] = {}
     for key, value in pairs:
         if key in result:
-            raise MalformedPatternError("JSON", f"the key {key!r} stands twice in one object", "Keep one of the two.")
+            raise MalformedPatternError("JSON", f"the key {key!r} appears twice in one object", "Keep one of the two.")
         result[key] = value
     return result
 

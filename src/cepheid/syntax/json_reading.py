@@ -13,9 +13,11 @@ from enum import Enum
 from typing import NoReturn, TypeVar
 
 from cepheid.errors import MalformedPatternError
-from cepheid.syntax.combining import all_of, any_of
+from cepheid.syntax.combining import conjunction, disjunction
 from cepheid.syntax.durations import to_span
 from cepheid.syntax.tree import (
+    AllOfMembers,
+    Body,
     Condition,
     Contiguity,
     Element,
@@ -27,8 +29,10 @@ from cepheid.syntax.tree import (
     Not,
     NotBefore,
     NotLink,
+    OneOf,
     PatternTree,
     Sequence,
+    Since,
     Skip,
     SkipKind,
     Span,
@@ -42,7 +46,8 @@ FORMAT_VERSION = 1
 
 _Value = TypeVar("_Value")
 _Choice = TypeVar("_Choice", bound=Enum)
-_LOOP_KEYS = ("inner", "greedy", "until", "gaps")
+_LOOP_KEYS = ("inner", "greedy", "whole", "until", "gaps")
+_QUANTIFIER_KEYS = ("times", *_LOOP_KEYS, "having", "optional", "within_previous", "within_since")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,13 +128,14 @@ def read_pattern(data: object) -> PatternTree:
             f"the format version is {version.value!r}",
             f"This release reads version {FORMAT_VERSION}; use the release that wrote it, or a newer one.",
         )
-    place.keys("cepheid", "not_before", "sequence", "within", "partition_by", "skip")
+    place.keys("cepheid", "not_before", "sequence", "within", "partition_by", "skip", "once_per")
     return PatternTree(
         body=_sequence(place.at("sequence")),
         skip=place.maybe("skip", _skip) or Skip(SkipKind.NO_SKIP),
         window=place.maybe("within", _window),
         not_before=place.maybe("not_before", _not_befores) or (),
         partition_by=place.maybe("partition_by", _columns) or (),
+        once_per=place.maybe("once_per", _span),
     )
 
 
@@ -146,36 +152,77 @@ def _element(place: _Place) -> Element | Not:
         return Not(
             link, place.at("name").text(), place.maybe("where", _condition), place.maybe("within_previous", _span)
         )
-    quantifier_keys = ("times", *_LOOP_KEYS, "optional", "within_previous")
-    if isinstance(place.value, dict) and "group" in place.value:
-        place.keys("link", "group", *quantifier_keys)
-        body: Variable | Sequence = _sequence(place.at("group"))
-    else:
-        place.keys("link", "name", "where", "folds", *quantifier_keys)
-        body = Variable(place.at("name").text(), place.maybe("where", _condition), place.maybe("folds", _folds) or ())
+    return _taking(place, link)
+
+
+def _taking(place: _Place, link: Link) -> Element:
+    loop = _loop(place)
     return Element(
         link,
-        body,
-        loop=_loop(place),
+        _body(place, loop),
+        loop=loop,
         optional=place.maybe("optional", _Place.flag) or False,
         within_previous=place.maybe("within_previous", _span),
+        within_since=place.maybe("within_since", _since),
+        having=place.maybe("having", _condition),
     )
+
+
+def _body(place: _Place, loop: Loop | None) -> Body:
+    given = place.value if isinstance(place.value, dict) else {}
+    if "group" in given:
+        place.keys("link", "group", *_QUANTIFIER_KEYS)
+        return _sequence(place.at("group"))
+    if "one_of" in given:
+        place.keys("link", "one_of", *_QUANTIFIER_KEYS)
+        return OneOf(_members(place.at("one_of")))
+    if "all_of" in given:
+        place.keys("link", "all_of", "at_least", *_QUANTIFIER_KEYS)
+        members = _members(place.at("all_of"))
+        least = place.maybe("at_least", _Place.whole_number)
+        inner = _inner(place) if loop is None else loop.inner
+        return AllOfMembers(members, len(members) if least is None else least, inner)
+    place.keys("link", "name", "where", "folds", *_QUANTIFIER_KEYS)
+    return Variable(place.at("name").text(), place.maybe("where", _condition), place.maybe("folds", _folds) or ())
+
+
+def _members(place: _Place) -> tuple[Element, ...]:
+    members = []
+    for item in place.items():
+        if not item.is_object():
+            item.keys()
+        members.append(_taking(item, item.at("link").choice(Link.BEGIN)))
+    return tuple(members)
 
 
 def _loop(place: _Place) -> Loop | None:
     times = place.maybe("times", _times)
     if times is None:
+        given = place.value if isinstance(place.value, dict) else {}
         for key in _LOOP_KEYS:
-            if isinstance(place.value, dict) and key in place.value:
+            if key in given and not (key == "inner" and "all_of" in given):  # rule 14: between its members
                 place.at(key).refuse(f"{key!r} applies to a loop, and there is no 'times'", 'Add "times": [1, null].')
         return None
+    whole = place.maybe("whole", _Place.flag) or False
     return Loop(
         *times,
-        inner=place.maybe("inner", lambda inner: inner.choice(*Contiguity)) or Contiguity.RELAXED,
-        greedy=place.maybe("greedy", _Place.flag) or False,
+        inner=_inner(place),
+        greedy=place.maybe("greedy", _Place.flag) or whole,
         until=place.maybe("until", _condition),
         gaps=place.maybe("gaps", _gaps),
+        whole=whole,
     )
+
+
+def _inner(place: _Place) -> Contiguity:
+    return place.maybe("inner", lambda inner: inner.choice(*Contiguity)) or Contiguity.RELAXED
+
+
+def _since(place: _Place) -> Since:
+    if not isinstance(place.value, dict) or len(place.value) != 1:
+        place.refuse("this does not say since which variable", 'Give one: {"a": "1 hour"}.')
+    variable = next(iter(place.value))
+    return Since(variable, _span(place.at(variable)))
 
 
 def _times(place: _Place) -> tuple[int, int | None]:
@@ -222,7 +269,7 @@ def _condition(place: _Place) -> Condition:
         place.refuse(f"a condition with {len(keys)} keys", "Give exactly one of 'all' and 'any'.")
     key = keys.pop()
     parts = [_condition(item) for item in place.at(key).items()]
-    return all_of(parts) if key == "all" else any_of(parts)
+    return conjunction(parts) if key == "all" else disjunction(parts)
 
 
 def _folds(place: _Place) -> tuple[Fold, ...]:

@@ -6,9 +6,12 @@ reads the first, and JSON (`json_format`) is for storing.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from cepheid.syntax.durations import to_text as span_to_text
 from cepheid.syntax.tree import (
     AllOf,
+    AllOfMembers,
     AnyOf,
     ColumnCondition,
     Condition,
@@ -20,6 +23,7 @@ from cepheid.syntax.tree import (
     Loop,
     Not,
     NotLink,
+    OneOf,
     PatternTree,
     PythonCondition,
     Sequence,
@@ -31,10 +35,11 @@ from cepheid.syntax.tree import (
     Variable,
     Window,
 )
+from cepheid.syntax.visitor import PartVisitor
 
 
 def to_python(tree: PatternTree, name: str = "Pattern") -> str:
-    """Python that rebuilds the pattern, given the names `Pattern` (or `name`) and `skip`.
+    """Python that rebuilds the pattern, given the names `Pattern` (or `name`), `skip`, `one_of` and `all_of`.
 
     A callable is printed as its qualified name and a Spark Column as its own text: such a pattern cannot be rebuilt
     from the result alone. Conditions that `where` and `or_where` cannot reach step by step, which only other front ends
@@ -50,43 +55,85 @@ def to_python(tree: PatternTree, name: str = "Pattern") -> str:
         steps.append(f"partition_by({', '.join(map(_quoted, tree.partition_by))})")
     if tree.skip.kind is not SkipKind.NO_SKIP:
         steps.append(f"skip({_skip_argument(tree.skip)})")
+    if tree.once_per is not None:
+        steps.append(f"once_per({_span_argument(tree.once_per)})")
     start = name if steps and steps[0].startswith(("begin(", "not_before(")) else f"{name}()"
     return ".".join((start, *steps))
 
 
 def _sequence_steps(sequence: Sequence, name: str) -> list[str]:
-    steps: list[str] = []
-    for element in sequence.elements:
-        if isinstance(element, Not):
-            steps += [f"{element.link.value}({_quoted(element.name)})", *_where_steps(element.condition)]
-        elif isinstance(element.body, Variable):
-            steps += [f"{element.link.value}({_quoted(element.body.name)})", *_where_steps(element.body.condition)]
-            for fold in element.body.folds:
-                texts = f"init={_quoted(fold.init)}, update={_quoted(fold.update)}"
-                steps.append(f"fold({_quoted(fold.name)}, {texts})")
-            steps += _quantifier_steps(element)
-        else:
-            group = ".".join((name, *_sequence_steps(element.body, name)))
-            steps += [f"{element.link.value}({group})", *_quantifier_steps(element)]
-        if element.within_previous is not None:
-            steps.append(f'within({_span_argument(element.within_previous)}, since="previous")')
-    return steps
+    visitor = _Steps(name)
+    return [step for part in sequence.elements for step in visitor.visit(part)]
+
+
+class _Steps(PartVisitor[list[str]]):
+    """The calls that add an element or not; `name` is that of the builder's class."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def variable(self, element: Element, body: Variable) -> list[str]:
+        folds = [
+            f"fold({_quoted(fold.name)}, init={_quoted(fold.init)}, update={_quoted(fold.update)})"
+            for fold in body.folds
+        ]
+        opened = f"{element.link.value}({_quoted(body.name)})"
+        return [opened, *_where_steps(body.condition), *folds, *_quantifier_steps(element)]
+
+    def group(self, element: Element, body: Sequence) -> list[str]:
+        inside = ".".join((self._name, *_sequence_steps(body, self._name)))
+        return [f"{element.link.value}({inside})", *_quantifier_steps(element)]
+
+    def one_of(self, element: Element, body: OneOf) -> list[str]:
+        return [f"{element.link.value}(one_of({self._parts(body.alternatives)}))", *_quantifier_steps(element)]
+
+    def all_of(self, element: Element, body: AllOfMembers) -> list[str]:
+        least = "" if body.at_least == len(body.members) else f", at_least={body.at_least}"
+        return [f"{element.link.value}(all_of({self._parts(body.members)}{least}))", *_quantifier_steps(element)]
+
+    def negation(self, negation: Not) -> list[str]:
+        steps = [f"{negation.link.value}({_quoted(negation.name)})", *_where_steps(negation.condition)]
+        return steps + _bound_steps(negation)
+
+    def _parts(self, parts: tuple[Element, ...]) -> str:
+        return ", ".join(".".join((self._name, *self.visit(part))) for part in parts)
 
 
 def _quantifier_steps(element: Element) -> list[str]:
     steps = []
-    if element.loop is not None:
-        loop = element.loop
+    loop = element.loop
+    if loop is not None:
         steps.append(_loop_step(loop))
-        if loop.inner is not Contiguity.RELAXED:
-            steps.append("consecutive()" if loop.inner is Contiguity.STRICT else "allow_combinations()")
+    inner = inner_contiguity(element)
+    if inner is not Contiguity.RELAXED:
+        steps.append("consecutive()" if inner is Contiguity.STRICT else "allow_combinations()")
+    if loop is not None:
         if loop.greedy:
-            steps.append("greedy()")
+            steps.append("whole()" if loop.whole else "greedy()")
         if loop.until is not None:
             steps.append(f"until({', '.join(_arguments(loop.until))})")
+    if element.having is not None:
+        steps.append(f"having({', '.join(_arguments(element.having))})")
     if element.optional:
         steps.append("optional()")
+    return steps + _bound_steps(element)
+
+
+def _bound_steps(part: Element | Not) -> list[str]:
+    steps = []
+    if part.within_previous is not None:
+        steps.append(f'within({_span_argument(part.within_previous)}, since="previous")')
+    if isinstance(part, Element) and part.within_since is not None:
+        since = part.within_since
+        steps.append(f"within({_span_argument(since.span)}, since={_quoted(since.variable)})")
     return steps
+
+
+def inner_contiguity(element: Element) -> Contiguity:
+    """The contiguity between repetitions, and between the members of an all_of."""
+    if isinstance(element.body, AllOfMembers):
+        return element.body.inner
+    return Contiguity.RELAXED if element.loop is None else element.loop.inner
 
 
 def _loop_step(loop: Loop) -> str:
@@ -187,25 +234,29 @@ _ARROWS = {
 def to_text(tree: PatternTree) -> str:
     """The pattern in one line, such as `a[x = 1]+ ~> !b[y = 2] ~>> (c -> d){2,3}? within 10 minutes`.
 
-    `->` next, `~>` followed by, `~>>` followed by any, `!` a not, `( )` a group, `[ ]` a condition;
+    `->` next, `~>` followed by, `~>>` followed by any, `!` a not, `( )` a group, `( | )` one of, `( & )` all of,
+    `[ ]` a condition;
     `{n}` `{n,m}` `{n,}` times, `+` one or more, `?` optional, `*` one or more or none at all;
-    `< >` what else an element has: consecutive, combinations, greedy, until, gaps, folds, its window since the previous
-    event. Before the pattern: `!x[c] before`, what must not have happened. Behind it: window and skip strategy.
+    `< >` what else an element has: consecutive, combinations, greedy, whole, until, having, gaps, folds, at least so
+    many members, its windows since the previous event or a variable. Before the pattern: `!x[c] before`, what must not
+    have happened. After it: window, key, skip strategy, once per.
     """
     nots = ", ".join(f"!{_named(before.name)}{_bracketed(before.condition)}" for before in tree.not_before)
-    behind = []
+    after = []
     if isinstance(tree.window, EventCount):
-        behind.append(f"within {tree.window.events} events")
+        after.append(f"within {tree.window.events} events")
     elif tree.window is not None:
-        behind.append(f"within {span_to_text(tree.window)}")
+        after.append(f"within {span_to_text(tree.window)}")
     if tree.partition_by:
-        behind.append(f"by {', '.join(map(_named, tree.partition_by))}")
+        after.append(f"by {', '.join(map(_named, tree.partition_by))}")
     if tree.skip.kind is not SkipKind.NO_SKIP:
         target = "" if tree.skip.target is None else f" {tree.skip.target}"
         fail = " or fail" if tree.skip.or_fail else ""
-        behind.append(f"skip {tree.skip.kind.value.replace('_', ' ')}{target}{fail}")
+        after.append(f"skip {tree.skip.kind.value.replace('_', ' ')}{target}{fail}")
+    if tree.once_per is not None:
+        after.append(f"once per {span_to_text(tree.once_per)}")
     before_it = [f"{nots} before"] if nots else []
-    return " ".join((*before_it, _sequence_text(tree.body) or "(nothing)", *((", ".join(behind),) if behind else ())))
+    return " ".join((*before_it, _sequence_text(tree.body) or "(nothing)", *((", ".join(after),) if after else ())))
 
 
 def quantifier(loop: Loop) -> str:
@@ -218,36 +269,65 @@ def quantifier(loop: Loop) -> str:
 
 
 def _sequence_text(sequence: Sequence) -> str:
-    return "".join(_ARROWS[element.link] + _element_text(element) for element in sequence.elements).lstrip()
+    return "".join(_ARROWS[part.link] + _TEXT.visit(part) for part in sequence.elements).lstrip()
 
 
-def _element_text(element: Element | Not) -> str:
+class _Text(PartVisitor[str]):
+    """One element or not, without its link."""
+
+    def variable(self, element: Element, body: Variable) -> str:
+        folds = [f"fold {fold.name} = {fold.init}, then {fold.update}" for fold in body.folds]
+        return _quantified(_named(body.name) + _bracketed(body.condition), element, folds)
+
+    def group(self, element: Element, body: Sequence) -> str:
+        return _quantified(f"({_sequence_text(body)})", element)
+
+    def one_of(self, element: Element, body: OneOf) -> str:
+        return _quantified(f"({' | '.join(map(self.visit, body.alternatives))})", element)
+
+    def all_of(self, element: Element, body: AllOfMembers) -> str:
+        least = [] if body.at_least == len(body.members) else [f"at least {body.at_least}"]
+        return _quantified(f"({' & '.join(map(self.visit, body.members))})", element, least)
+
+    def negation(self, negation: Not) -> str:
+        return _with_extras(_named(negation.name) + _bracketed(negation.condition), _bound_extras(negation))
+
+
+_TEXT = _Text()
+
+
+def _quantified(text: str, element: Element, extras: Iterable[str] = ()) -> str:
+    """An element's text with its quantifier and everything else that it has."""
+    sign = "" if element.loop is None else quantifier(element.loop)
+    if element.optional:
+        sign = "*" if sign == "+" else f"{sign}?"
+    having = [] if element.having is None else [f"having {_bracketed(element.having)}"]
+    return _with_extras(text + sign, [*extras, *_loop_extras(element), *having, *_bound_extras(element)])
+
+
+def _bound_extras(part: Element | Not) -> list[str]:
     extras = []
-    if isinstance(element, Not):
-        text = _named(element.name) + _bracketed(element.condition)
-    else:
-        if isinstance(element.body, Variable):
-            text = _named(element.body.name) + _bracketed(element.body.condition)
-            extras += [f"fold {fold.name} = {fold.init}, then {fold.update}" for fold in element.body.folds]
-        else:
-            text = f"({_sequence_text(element.body)})"
-        sign = "" if element.loop is None else quantifier(element.loop)
-        if element.optional:
-            sign = "*" if sign == "+" else f"{sign}?"
-        text += sign
-        if element.loop is not None:
-            extras += _loop_extras(element.loop)
-    if element.within_previous is not None:
-        extras.append(f"within {span_to_text(element.within_previous)} since previous")
+    if part.within_previous is not None:
+        extras.append(f"within {span_to_text(part.within_previous)} since previous")
+    if isinstance(part, Element) and part.within_since is not None:
+        since = part.within_since
+        extras.append(f"within {span_to_text(since.span)} since {_named(since.variable)}")
+    return extras
+
+
+def _with_extras(text: str, extras: list[str]) -> str:
     return f"{text}<{'; '.join(_one_line(extra) for extra in extras)}>" if extras else text
 
 
-def _loop_extras(loop: Loop) -> list[str]:
+def _loop_extras(element: Element) -> list[str]:
     extras = []
-    if loop.inner is not Contiguity.RELAXED:
-        extras.append("consecutive" if loop.inner is Contiguity.STRICT else "combinations")
+    inner, loop = inner_contiguity(element), element.loop
+    if inner is not Contiguity.RELAXED:
+        extras.append("consecutive" if inner is Contiguity.STRICT else "combinations")
+    if loop is None:
+        return extras
     if loop.greedy:
-        extras.append("greedy")
+        extras.append("whole" if loop.whole else "greedy")
     if loop.until is not None:
         extras.append(f"until {_bracketed(loop.until)}")
     if loop.gaps is not None:

@@ -13,8 +13,10 @@ from collections.abc import Iterator
 
 from cepheid.errors import MalformedPatternError
 from cepheid.syntax.durations import LARGEST_LENGTH, to_text
+from cepheid.syntax.positions import can_be_empty
 from cepheid.syntax.tree import (
     AllOf,
+    AllOfMembers,
     AnyOf,
     Condition,
     Element,
@@ -30,7 +32,9 @@ from cepheid.syntax.tree import (
     SqlText,
     Variable,
     describe,
-    walk,
+    elements,
+    negations,
+    variables,
 )
 from cepheid.syntax.windows import PATTERN, lengths
 
@@ -41,11 +45,10 @@ def check_part(tree: PatternTree) -> None:
     """Raises `MalformedPatternError` for what is wrong however the pattern goes on or is used as a group."""
     _check_names(tree)
     _check_links(tree.body, PATTERN)
-    for _, element in walk(tree.body):
-        if isinstance(element, Element):
-            _check_element(element)
-        else:
-            _check_condition(element.condition, describe(element))
+    for _, element in elements(tree.body):
+        _check_element(element)
+    for _, negation in negations(tree.body):
+        _check_condition(negation.condition, describe(negation))
     for before in tree.not_before:
         _check_condition(before.condition, f"not_before {before.name!r}")
     _check_lengths(tree)
@@ -75,13 +78,12 @@ def _named(tree: PatternTree) -> Iterator[tuple[str, str]]:
     """Every name of the pattern, with how an error calls its owner."""
     for before in tree.not_before:
         yield before.name, f"not_before {before.name!r}"
-    for _, element in walk(tree.body):
-        if isinstance(element, Not):
-            yield element.name, describe(element)
-        elif isinstance(element.body, Variable):
-            yield element.body.name, describe(element)
-            for fold in element.body.folds:
-                yield fold.name, f"fold {fold.name!r} of {describe(element)}"
+    for _, negation in negations(tree.body):
+        yield negation.name, describe(negation)
+    for _, element, variable in variables(tree.body):
+        yield variable.name, describe(element)
+        for fold in variable.folds:
+            yield fold.name, f"fold {fold.name!r} of {describe(element)}"
 
 
 def _check_links(sequence: Sequence, owner: str) -> None:
@@ -101,14 +103,54 @@ def _check_links(sequence: Sequence, owner: str) -> None:
                 f"its link is {element.link.value!r}, and it is number {index + 1} of {owner}",
                 "'begin' is the link of the first element, and of no other.",
             )
-        if isinstance(element.body, Sequence):
-            if not element.body.elements:
-                raise MalformedPatternError(
-                    f"number {index + 1} of {owner}",
-                    "the group is empty",
-                    'Put at least one element into it, such as Pattern.begin("a").',
-                )
-            _check_links(element.body, describe(element))
+        _check_body(element, f"number {index + 1} of {owner}")
+
+
+def _check_body(element: Element, place: str) -> None:
+    """What an element holds: at least one part, each in its place."""
+    body = element.body
+    if isinstance(body, Variable):
+        return
+    kind = describe(element).split(" ")[0]
+    if not body.parts:
+        raise MalformedPatternError(
+            place, f"the {kind} is empty", 'Put at least one element into it, such as Pattern.begin("a").'
+        )
+    if isinstance(body, Sequence):
+        _check_links(body, describe(element))
+        return
+    for part in body.parts:
+        if isinstance(part, Not) or part.link is not Link.BEGIN:
+            raise MalformedPatternError(
+                describe(part),
+                f"its link is {part.link.value!r}, and it is a part of {describe(element)}",
+                f"Each part of a {kind} begins anew: Pattern.begin(…).",
+            )
+        if can_be_empty(part):  # rule 13: it must take at least one event
+            raise MalformedPatternError(
+                describe(part),
+                f"it may take no event, and it is a part of {describe(element)}",
+                f"Let it take at least one event, and make the {kind} optional instead"
+                + (", or lower at_least." if isinstance(body, AllOfMembers) else "."),
+            )
+        _check_body(part, describe(part))
+    if isinstance(body, AllOfMembers):
+        _check_all_of(element, body)
+
+
+def _check_all_of(element: Element, body: AllOfMembers) -> None:
+    if not 1 <= body.at_least <= len(body.members):
+        raise MalformedPatternError(
+            describe(element),
+            f"at_least is {body.at_least}, and it has {len(body.members)} members",
+            f"Give a number from 1 to {len(body.members)}, or leave at_least out to need all of them.",
+        )
+    if element.loop is not None and element.loop.inner is not body.inner:
+        raise MalformedPatternError(
+            describe(element),
+            f"its members are linked {body.inner.value}, and its iterations {element.loop.inner.value}",
+            "One contiguity holds for both (rule 14).",
+        )
 
 
 def _check_element(element: Element) -> None:
@@ -124,7 +166,34 @@ def _check_element(element: Element) -> None:
                         'Give SQL text, such as init="0", update="z + price".',
                     )
     if element.loop is not None:
-        _check_loop(element.loop, isinstance(element.body, Sequence), what)
+        _check_loop(element.loop, not isinstance(element.body, Variable), what)
+    if element.having is not None:
+        _check_having(element, element.having)
+
+
+def _check_having(element: Element, having: Condition) -> None:
+    """Rule 15: what can carry it, and that it is SQL text."""
+    what = describe(element)
+    if element.loop is None and not isinstance(element.body, AllOfMembers):
+        taken = "takes one event" if isinstance(element.body, Variable) else "is gone through once"
+        raise MalformedPatternError(
+            what,
+            f"having needs a loop, and this {taken}",
+            "Call times(…), times_or_more(…) or one_or_more() on it; for one event use where.",
+        )
+    _check_condition(having, f"having of {what}")
+    if not _is_text(having):
+        raise MalformedPatternError(
+            f"having of {what}",
+            "it is not SQL text",
+            'Give text over variables, such as "SUM(t.amount) >= 10000".',
+        )
+
+
+def _is_text(condition: Condition) -> bool:
+    if isinstance(condition, AllOf | AnyOf):
+        return all(_is_text(part) for part in condition.parts)
+    return isinstance(condition, SqlText)
 
 
 def _check_loop(loop: Loop, is_group: bool, what: str) -> None:
@@ -142,10 +211,13 @@ def _check_loop(loop: Loop, is_group: bool, what: str) -> None:
             if loop.maximum > 0
             else f"Give a largest number of at least {loop.minimum}.",
         )
-    if loop.greedy and is_group:
+    if is_group and (loop.greedy or loop.whole):
+        step = "whole" if loop.whole else "greedy"
         raise MalformedPatternError(
-            what, "a group cannot be greedy", "Drop greedy(), or make a loop inside the group greedy."
+            what, f"only a loop of one variable can be {step}", f"Drop {step}(), or call it on a loop inside."
         )
+    if loop.whole and not loop.greedy:
+        raise MalformedPatternError(what, "it is whole and not greedy", "A whole loop is greedy (rule 16).")
     if loop.until is not None:
         if loop.maximum is not None:
             raise MalformedPatternError(
@@ -218,7 +290,7 @@ def _check_lengths(tree: PatternTree) -> None:
                 'Use one kind throughout: durations ("10 minutes") where the order column holds times, '
                 "plain numbers where it holds numbers.",
             )
-        if isinstance(tree.window, Span) and span.length > tree.window.length:  # rule 6
+        if isinstance(tree.window, Span) and owner != PATTERN and span.length > tree.window.length:  # rule 6
             raise MalformedPatternError(
                 owner,
                 f"its {kind} of {to_text(span)} is larger than the window of the whole pattern, {to_text(tree.window)}",

@@ -1,9 +1,10 @@
 """The pattern tree: what every front end builds and every later stage reads.
 
 Plain frozen data without behaviour beyond small questions about itself. A tree may be malformed; `validation.check`
-decides that. Conditions stand here as they were written; the room `conditions` gives them a meaning.
+decides that. Conditions are kept as they were written; the room `conditions` gives them a meaning.
 
-A body is a union of node types, not always a sequence, so that further ways to combine elements can be added.
+The body of an element is a variable or one of three ways to combine further elements. Every body has `parts`, so that
+a question about all elements needs no case for each kind of body; what differs by kind goes through `visitor`.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ from typing import Any, TypeAlias
 
 Event: TypeAlias = Mapping[str, Any]
 Path: TypeAlias = tuple[int, ...]
-"""Where an element stands: its index in the body, then its index in that group, and so on."""
+"""Where an element is: its index among the parts of the body, then among the parts of that element, and so on."""
 
 
 class Contiguity(Enum):
-    """How an event must lie behind the one taken before it (rule 2)."""
+    """How an event must follow the one taken before it (rule 2)."""
 
     STRICT = "strict"
     RELAXED = "relaxed"
@@ -48,7 +49,7 @@ _CONTIGUITY_OF_LINK = {
 
 
 class NotLink(Enum):
-    """Which events a not looks at: the one right behind the last taken event, or all up to the next taken one."""
+    """Which events a not looks at: the one right after the last taken event, or all up to the next taken one."""
 
     NOT_NEXT = "not_next"
     NOT_FOLLOWED_BY = "not_followed_by"
@@ -135,6 +136,10 @@ class Variable:
     condition: Condition | None = None
     folds: tuple[Fold, ...] = ()
 
+    @property
+    def parts(self) -> tuple[Element | Not, ...]:
+        return ()
+
 
 @dataclass(frozen=True, slots=True)
 class Gaps:
@@ -152,7 +157,10 @@ class Gaps:
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """How often a body repeats. `maximum` is None where it is unbounded; a minimum of 0 is written as `optional`."""
+    """How often a body repeats. `maximum` is None where it is unbounded; a minimum of 0 is written as `optional`.
+
+    A `whole` loop is `greedy` as well (rule 16).
+    """
 
     minimum: int
     maximum: int | None
@@ -160,17 +168,41 @@ class Loop:
     greedy: bool = False
     until: Condition | None = None
     gaps: Gaps | None = None
+    whole: bool = False
+
+    @property
+    def repeats(self) -> bool:
+        """Whether there may be a second repetition."""
+        return self.maximum is None or self.maximum > 1
+
+
+@dataclass(frozen=True, slots=True)
+class Since:
+    """A bound since the last event that a variable has taken (rule 17)."""
+
+    variable: str
+    span: Span
 
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """Something that takes events, with its link, quantifier and bound since the previous event."""
+    """Something that takes events, with its link, its quantifier and its bounds.
+
+    `having` must hold where the element is left (rule 15).
+    """
 
     link: Link
     body: Body
     loop: Loop | None = None
     optional: bool = False
     within_previous: Span | None = None
+    within_since: Since | None = None
+    having: Condition | None = None
+
+    @property
+    def repeats(self) -> bool:
+        """Whether its body may be gone through a second time."""
+        return self.loop is not None and self.loop.repeats
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,8 +221,40 @@ class Sequence:
 
     elements: tuple[Element | Not, ...]
 
+    @property
+    def parts(self) -> tuple[Element | Not, ...]:
+        return self.elements
 
-Body: TypeAlias = Variable | Sequence
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """Exactly one of the alternatives (rule 13). The link of each is `BEGIN`."""
+
+    alternatives: tuple[Element, ...]
+
+    @property
+    def parts(self) -> tuple[Element | Not, ...]:
+        return self.alternatives
+
+
+@dataclass(frozen=True, slots=True)
+class AllOfMembers:
+    """So many different members, in any order, one after the other (rule 14). The link of each is `BEGIN`.
+
+    `inner` is the link from one member to the next. In a loop it is also the link between iterations, so that the
+    loop's own `inner` is the same.
+    """
+
+    members: tuple[Element, ...]
+    at_least: int
+    inner: Contiguity = Contiguity.RELAXED
+
+    @property
+    def parts(self) -> tuple[Element | Not, ...]:
+        return self.members
+
+
+Body: TypeAlias = Variable | Sequence | OneOf | AllOfMembers
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,29 +294,56 @@ class PatternTree:
     not_before: tuple[NotBefore, ...] = ()
     partition_by: tuple[str, ...] = ()
     """The columns whose values all events of a match share, where the pattern itself says so."""
+    once_per: Span | None = None
+    """At least so much time between one reported match and the next (rule 19)."""
 
 
-def walk(sequence: Sequence, prefix: Path = ()) -> Iterator[tuple[Path, Element | Not]]:
-    """Every element and not of a sequence with its path, groups before what they hold, in the order of writing."""
-    for index, element in enumerate(sequence.elements):
+def walk(body: Body, prefix: Path = ()) -> Iterator[tuple[Path, Element | Not]]:
+    """Every element and not of a body with its path, groups before what they hold, in the order of writing."""
+    for index, part in enumerate(body.parts):
         path = (*prefix, index)
-        yield path, element
-        if isinstance(element, Element) and isinstance(element.body, Sequence):
-            yield from walk(element.body, path)
+        yield path, part
+        if isinstance(part, Element):
+            yield from walk(part.body, path)
 
 
-def variables(sequence: Sequence) -> Iterator[tuple[Path, Element, Variable]]:
+def elements(body: Body) -> Iterator[tuple[Path, Element]]:
+    """Every element that takes events, groups before what they hold, in the order of writing."""
+    for path, part in walk(body):
+        if isinstance(part, Element):
+            yield path, part
+
+
+def negations(body: Body) -> Iterator[tuple[Path, Not]]:
+    """Every not, in the order of writing."""
+    for path, part in walk(body):
+        if isinstance(part, Not):
+            yield path, part
+
+
+def variables(body: Body) -> Iterator[tuple[Path, Element, Variable]]:
     """Every variable that takes events, in the order of writing, with the element it is the body of."""
-    for path, element in walk(sequence):
-        if isinstance(element, Element) and isinstance(element.body, Variable):
+    for path, element in elements(body):
+        if isinstance(element.body, Variable):
             yield path, element, element.body
+
+
+def around(body: Body, path: Path) -> Iterator[Element]:
+    """The elements around the one at a path, outermost first, without itself."""
+    for index in path[:-1]:
+        part = body.parts[index]
+        assert isinstance(part, Element)
+        yield part
+        body = part.body
 
 
 def describe(element: Element | Not) -> str:
     """How an error calls an element: its name, or the names a group holds."""
     if isinstance(element, Not):
         return f"not {element.name!r}"
-    if isinstance(element.body, Variable):
-        return f"element {element.body.name!r}"
-    inside = [e.name if isinstance(e, Not) else getattr(e.body, "name", "(…)") for e in element.body.elements]
-    return f"group ({', '.join(inside)})"
+    body = element.body
+    if isinstance(body, Variable):
+        return f"element {body.name!r}"
+    inside = [part.name if isinstance(part, Not) else getattr(part.body, "name", "(…)") for part in body.parts]
+    kind = {OneOf: "one_of", AllOfMembers: "all_of"}.get(type(body), "group")
+    return f"{kind} ({', '.join(inside)})"

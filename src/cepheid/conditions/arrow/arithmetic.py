@@ -25,7 +25,7 @@ from cepheid.conditions.arrow.values import (
     widened,
     with_nulls_of,
 )
-from cepheid.conditions.expression import Operation, Operator
+from cepheid.conditions.expression import Call, Operation, Operator
 from cepheid.conditions.types import DataType, Kind
 from cepheid.errors import EvaluationError
 
@@ -45,11 +45,6 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # The portable evaluators compute with Python's moments, whose years go from 1 to 9999.
 _FIRST_DAY, _LAST_DAY = ((day - _EPOCH.date()).days for day in (date.min, date.max))
 _MOMENTS = (_FIRST_DAY * _DAY, (_LAST_DAY + 1) * _DAY - 1)
-
-
-def can_fail(expression: Operation) -> bool:
-    """Whether some values make the operation raise; if not, it may be computed on rows that do not need it."""
-    return not (expression.type.is_fractional and expression.operator in _CHECKED)
 
 
 def computed(expression: Operation, left: Value, right: Value) -> Any:
@@ -127,12 +122,12 @@ def _decimal(expression: Operation, left: Value, right: Value) -> Any:
     return result
 
 
-def with_sign(expression: Operation, value: Any) -> Any:
-    """ABS and NEGATE."""
-    absolute = expression.operator is Operator.ABS
-    if expression.type.is_integral:
+def with_sign(call: Call, value: Any) -> Any:
+    """ABS and NEGATIVE."""
+    absolute = call.name == "ABS"
+    if call.type.is_integral:
         return checked(pc.abs_checked if absolute else pc.negate_checked, value)
-    if expression.type.kind is Kind.INTERVAL:
+    if call.type.kind is Kind.INTERVAL:
         return _as_interval(checked(pc.abs_checked if absolute else pc.negate_checked, _whole(value)))
     return (pc.abs if absolute else pc.negate)(value)
 

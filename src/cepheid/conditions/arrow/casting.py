@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.conditions.arrow.values import NotVectorized, arrow_type, as_numpy, unscaled, with_nulls_of
-from cepheid.conditions.types import MAX_PRECISION, DataType, Kind
+from cepheid.conditions.types import MAX_PRECISION, TIMESTAMP_NTZ, DataType, Kind
 from cepheid.errors import EvaluationError
 
 _DIGITS = {Kind.BYTE: 3, Kind.SHORT: 5, Kind.INT: 10, Kind.LONG: 19}
@@ -27,27 +27,18 @@ _EXACT_TENS = 22
 """The powers of ten up to this one are doubles, too."""
 
 
-def can_fail(source: DataType, target: DataType) -> bool:
-    """Whether some values make the cast raise; if not, it may be computed on rows that do not need it."""
-    if source.kind is Kind.NULL or source == target or target.kind in (Kind.STRING, Kind.BOOLEAN, Kind.BINARY):
-        return source.kind is Kind.STRING and target.kind is Kind.BOOLEAN
-    if source.is_integral and target.is_integral:
-        return target.bits < source.bits
-    if source.is_numeric and target.is_fractional:
-        return False
-    if source.is_integral and target.kind is Kind.DECIMAL:
-        return target.precision - target.scale < _DIGITS[source.kind]
-    if source.kind is Kind.BOOLEAN:
-        return not (target.is_integral or target.is_fractional)
-    return not (source.is_moment and target.is_moment)
-
-
-def converted(values: Any, source: DataType, target: DataType) -> Any:
-    """An array of values as values of another type."""
+def converted(values: Any, source: DataType, target: DataType, zone: str = "UTC") -> Any:
+    """An array of values as values of another type, timestamps by the clock of a zone."""
     if source.kind is Kind.NULL:
         return pa.nulls(len(values), arrow_type(target))
     if source.kind is target.kind and source.kind is not Kind.DECIMAL:
         return values
+    if zone != "UTC" and source.kind is Kind.TIMESTAMP and target.kind in (Kind.DATE, Kind.TIMESTAMP_NTZ):
+        values, source = pc.local_timestamp(values.cast(pa.timestamp("us", zone))), TIMESTAMP_NTZ
+        if target == source:
+            return values
+    elif zone != "UTC":
+        raise NotVectorized(f"a cast from {source} to {target} by the clock of {zone}")
     convert = _FROM.get(source.kind)
     result = convert(values, source, target) if convert is not None else None
     if result is None:

@@ -19,22 +19,25 @@ import pyarrow.compute as pc
 
 from cepheid.conditions.arrow import arithmetic as vectorized_arithmetic
 from cepheid.conditions.arrow import casting as vectorized_casting
-from cepheid.conditions.arrow import functions as vectorized_functions
 from cepheid.conditions.arrow.comparison import compared
 from cepheid.conditions.arrow.values import (
     Mask,
+    NotVectorized,
     Rows,
     Value,
     arrow_type,
     constant_of,
     filled,
-    fixed_value,
     is_constant,
     is_set,
     scattered,
+    stored_as,
     widened,
 )
-from cepheid.conditions.expression import ARITHMETIC, COMPARISONS, Cast, Column, Expression, Operation, Operator, walk
+from cepheid.conditions.constants import constant_value
+from cepheid.conditions.expression import COMPARISONS, Call, Cast, Column, Expression, Field, Operation, Operator, walk
+from cepheid.conditions.failing import can_fail
+from cepheid.conditions.functions.table import function_of
 from cepheid.conditions.types import BOOLEAN, Kind
 
 
@@ -44,41 +47,9 @@ def columns_of(expression: Expression) -> tuple[str, ...]:
     return tuple(dict.fromkeys(node.name for node in walk(expression) if isinstance(node, Column)))
 
 
-# ── which parts may fail ─────────────────────────────────────────────────────────────────────────────────────────────
-
-_NEVER_FAIL = COMPARISONS | {
-    Operator.AND,
-    Operator.OR,
-    Operator.NOT,
-    Operator.IS_NULL,
-    Operator.IS_TRUE,
-    Operator.IS_FALSE,
-    Operator.IN,
-    Operator.CASE,
-    Operator.COALESCE,
-    Operator.GREATEST,
-    Operator.LEAST,
-}
-
-
-@lru_cache(maxsize=8192)
-def _can_fail(expression: Expression) -> bool:
-    """Whether some row makes the expression raise: then it must not be computed on rows that do not need it."""
-    if any(_can_fail(child) for child in expression.children):
-        return True
-    match expression:
-        case Cast(operand=operand):
-            return fixed_value(expression) is None and vectorized_casting.can_fail(operand.type, expression.type)
-        case Operation(operator=operator) if operator in ARITHMETIC:
-            return vectorized_arithmetic.can_fail(expression)
-        case Operation(operator=operator):
-            return operator not in _NEVER_FAIL and vectorized_functions.can_fail(expression)
-    return False
-
-
 def _where(expression: Expression, rows: Rows, mask: Mask) -> Any:
     """The values on the rows of the mask; elsewhere anything."""
-    if not _can_fail(expression) or mask.all():
+    if not can_fail(expression) or mask.all():
         return value_of(expression, rows)
     if not mask.any():
         return pa.nulls(rows.length, arrow_type(expression.type))
@@ -90,7 +61,7 @@ def _where(expression: Expression, rows: Rows, mask: Mask) -> Any:
 
 
 def value_of(expression: Expression, rows: Rows) -> Value:
-    fixed = fixed_value(expression)
+    fixed = constant_value(expression)
     if fixed is not None:
         return constant_of(fixed[0], expression.type)
     if isinstance(expression, Column):
@@ -100,17 +71,38 @@ def value_of(expression: Expression, rows: Rows) -> Value:
         return encoded
     if isinstance(expression, Cast):
         operand = filled(value_of(expression.operand, rows), rows.length)
-        return vectorized_casting.converted(operand, expression.operand.type, expression.type)
+        return vectorized_casting.converted(operand, expression.operand.type, expression.type, expression.zone)
+    if isinstance(expression, Field):
+        return rows_of_field(expression, value_of(expression.operand, rows))
+    if isinstance(expression, Call):
+        return _call(expression, rows)
     assert isinstance(expression, Operation)
     special = _SPECIAL.get(expression.operator)
     if special is not None:
         return special(expression, rows)
     if expression.operator in COMPARISONS and expression.operator is not Operator.NULL_SAFE_EQUAL:
         return compared(expression.operator, *_operands(expression, rows))
-    if expression.operator in ARITHMETIC:
-        left, right = _operands(expression, rows)
-        return vectorized_arithmetic.computed(expression, left, right)
-    return vectorized_functions.computed(expression, _operands(expression, rows))
+    left, right = _operands(expression, rows)
+    return vectorized_arithmetic.computed(expression, left, right)
+
+
+def _call(call: Call, rows: Rows) -> Any:
+    function = function_of(call)
+    if function.columns is None:
+        raise NotVectorized(call.name)
+    if function.skips_nulls:
+        values = [value_of(operand, rows) for operand in call.operands]
+        values[0] = filled(values[0], rows.length)
+        return function.columns(call, *values)
+    operands = _operands(call, rows)
+    if any(pa.types.is_null(operand.type) for operand in operands):
+        return pa.nulls(rows.length, arrow_type(call.type))
+    return function.columns(call, *operands)
+
+
+def rows_of_field(expression: Field, structs: Any) -> Any:
+    """The field of each struct, NULL where the struct is."""
+    return stored_as(pc.struct_field(structs, expression.name), expression.type)
 
 
 def _by_dictionary(expression: Expression, rows: Rows) -> Any | None:
@@ -120,7 +112,7 @@ def _by_dictionary(expression: Expression, rows: Rows) -> Any | None:
     """
     names = columns_of(expression)
     stored = rows.columns[names[0]] if len(names) == 1 else None
-    if not isinstance(stored, pa.DictionaryArray) or len(stored.dictionary) >= rows.length or _can_fail(expression):
+    if not isinstance(stored, pa.DictionaryArray) or len(stored.dictionary) >= rows.length or can_fail(expression):
         return None
     different = pa.concat_arrays([stored.dictionary, pa.nulls(1, stored.dictionary.type)])
     values = filled(value_of(expression, Rows({names[0]: different}, len(different))), len(different))
@@ -128,14 +120,14 @@ def _by_dictionary(expression: Expression, rows: Rows) -> Any | None:
     return values.take(places)
 
 
-def _operands(expression: Operation, rows: Rows) -> tuple[Value, ...]:
+def _operands(expression: Operation | Call, rows: Rows) -> tuple[Value, ...]:
     """The operands of what gives NULL as soon as one of them is, of which at least one is an array."""
     values: list[Value] = []
     known = np.ones(rows.length, np.bool_)
     for operand in expression.operands:
         value = _where(operand, rows, known)
         values.append(value)
-        if any(map(_can_fail, expression.operands[len(values) :])):
+        if any(map(can_fail, expression.operands[len(values) :])):
             known &= filled(value, rows.length).is_valid().to_numpy(zero_copy_only=False)
     if all(map(is_constant, values)):
         values[0] = filled(values[0], rows.length)
@@ -148,7 +140,7 @@ def _operands(expression: Operation, rows: Rows) -> tuple[Value, ...]:
 def _and(expression: Operation, rows: Rows) -> Any:
     result = _truth(expression.operands[0], rows)
     for operand in expression.operands[1:]:
-        needed = is_set(result, rows.length, True) if _can_fail(operand) else None
+        needed = is_set(result, rows.length, True) if can_fail(operand) else None
         result = pc.and_kleene(result, _truth(operand, rows, needed))
     return result
 
@@ -156,7 +148,7 @@ def _and(expression: Operation, rows: Rows) -> Any:
 def _or(expression: Operation, rows: Rows) -> Any:
     result = _truth(expression.operands[0], rows)
     for operand in expression.operands[1:]:
-        needed = ~is_set(result, rows.length, False) if _can_fail(operand) else None
+        needed = ~is_set(result, rows.length, False) if can_fail(operand) else None
         result = pc.or_kleene(result, _truth(operand, rows, needed))
     return result
 
@@ -191,7 +183,7 @@ def _null_safe_equal(expression: Operation, rows: Rows) -> Any:
 def _in(expression: Operation, rows: Rows) -> Any:
     subject = filled(value_of(expression.operands[0], rows), rows.length)
     options = expression.operands[1:]
-    if all(fixed_value(option) is not None for option in options) and _is_hashed(expression):
+    if all(constant_value(option) is not None for option in options) and _is_hashed(expression):
         return _in_constants(expression, subject)
     result: Any = pa.repeat(pa.scalar(False), rows.length)
     for option in options:
@@ -209,7 +201,7 @@ def _is_hashed(expression: Operation) -> bool:
 
 
 def _in_constants(expression: Operation, subject: Any) -> Any:
-    values = [value for option in expression.operands[1:] for value in fixed_value(option) or ()]
+    values = [value for option in expression.operands[1:] for value in constant_value(option) or ()]
     known = [value for value in values if value is not None]
     wider = pa.int64() if pa.types.is_integer(subject.type) else subject.type
     found = pc.is_in(subject.cast(wider), value_set=pa.array(known, wider))
@@ -243,18 +235,6 @@ def _coalesce(expression: Operation, rows: Rows) -> Any:
     return result
 
 
-def _extreme(expression: Operation, rows: Rows) -> Any:
-    """GREATEST and LEAST, which skip NULLs; of equals, such as 0.0 and -0.0, the first is kept."""
-    better = Operator.GREATER if expression.operator is Operator.GREATEST else Operator.LESS
-    best, *others = (
-        filled(widened(value_of(operand, rows), expression.type), rows.length) for operand in expression.operands
-    )
-    for value in others:
-        is_better = pc.or_(pc.is_null(best), pc.fill_null(compared(better, value, best), False))
-        best = pc.if_else(is_better, value, best)
-    return best
-
-
 _SPECIAL = {
     Operator.AND: _and,
     Operator.OR: _or,
@@ -266,6 +246,4 @@ _SPECIAL = {
     Operator.IN: _in,
     Operator.CASE: _case,
     Operator.COALESCE: _coalesce,
-    Operator.GREATEST: _extreme,
-    Operator.LEAST: _extreme,
 }

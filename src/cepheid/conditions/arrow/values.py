@@ -15,9 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepheid.conditions.evaluation import compile_expression
-from cepheid.conditions.expression import Cast, Expression, Literal
-from cepheid.conditions.taken import ListedTaken
+from cepheid.conditions.expression import Call
 from cepheid.conditions.types import DataType, Kind
 
 Value: TypeAlias = Any
@@ -88,10 +86,11 @@ def _is_long_text(stored: Any) -> bool:
     return bool(pa.types.is_large_string(stored) or pa.types.is_large_binary(stored))
 
 
-def fixed_value(expression: Expression) -> tuple[Any] | None:
-    """The value of a literal, casts included, in a tuple; None if the expression is neither."""
-    literal = expression.operand if isinstance(expression, Cast) else expression
-    return (compile_expression(expression)({}, ListedTaken({})),) if isinstance(literal, Literal) else None
+def fixed(call: Call, operand: Value) -> Any:
+    """The value of an operand that Arrow takes only as a constant."""
+    if not is_constant(operand):
+        raise NotVectorized(f"{call.name} with other than constants behind the first place")
+    return operand.as_py()
 
 
 def constant_of(value: Any, data_type: DataType) -> Any:

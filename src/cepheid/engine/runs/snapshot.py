@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from cepheid.automaton.fingerprint import fingerprint
 from cepheid.engine.columns import Columns
 from cepheid.engine.kernel import drive
 from cepheid.engine.kernel import layout as l
@@ -47,7 +46,7 @@ def snapshot(matcher: Matcher) -> bytes:
     arrays["next_ordinal"] = matcher.next_ordinal
     header = {
         "format": FORMAT,
-        "pattern": fingerprint(matcher.tables.automaton),
+        "pattern": matcher.tables.fingerprint,
         "timeouts": bool(matcher.tables.arrays.params[l.P_TIMEOUTS]),
         "texts": matcher.texts.to_pylist(),
         "arrays": [[name, array.dtype.str, list(array.shape)] for name, array in arrays.items()],
@@ -113,12 +112,12 @@ def _check(header: dict[str, Any], tables: Tables) -> None:
     if header["format"] != FORMAT:
         raise StateError(
             f"the saved state has format {header['format']}, this version reads format {FORMAT}.\n"
-            "  Use the version of Cepheid that wrote it, or begin anew without the state."
+            "  Use the version of Cepheid that wrote it, or start without the state."
         )
-    given = fingerprint(tables.automaton)
+    given = tables.fingerprint
     if header["pattern"] != given or header["timeouts"] != bool(tables.arrays.params[l.P_TIMEOUTS]):
         raise StateError(
             "the saved state belongs to another pattern, other types of columns, or other options "
             f"(fingerprint {header['pattern']}, given {given}).\n"
-            "  Go on with the pattern that it was saved with, or begin anew without the state."
+            "  Continue with the pattern that it was saved for, or start without the state."
         )

@@ -18,9 +18,11 @@ from typing import Any
 
 import numpy as np
 
+from cepheid.conditions.constants import constant_value
 from cepheid.conditions.expression import (
     Aggregate,
     AggregateFunction,
+    Call,
     Cast,
     Column,
     Expression,
@@ -30,12 +32,13 @@ from cepheid.conditions.expression import (
     Operation,
     Operator,
     PythonCall,
-    SparkColumn,
-    SparkExpression,
     conjuncts,
     walk,
 )
-from cepheid.conditions.registers import Register, RegisterKind, Registers
+from cepheid.conditions.failing import can_fail
+from cepheid.conditions.functions.definition import Instruction
+from cepheid.conditions.functions.table import function_of
+from cepheid.conditions.registers import KINDS, Register, RegisterKind, Registers
 from cepheid.conditions.types import BOOLEAN, DataType, Kind
 from cepheid.engine.kernel import opcodes as m
 
@@ -49,37 +52,12 @@ EXACT_DIGITS = 15
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _INTEGERS = {Kind.BYTE: 2**7 - 1, Kind.SHORT: 2**15 - 1, Kind.INT: 2**31 - 1, Kind.LONG: 2**63 - 1}
 _AS_INTEGER = {*_INTEGERS, Kind.BOOLEAN, Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMP_NTZ, Kind.INTERVAL, Kind.DECIMAL}
-_CANNOT_FAIL = {
-    Operator.EQUAL,
-    Operator.NOT_EQUAL,
-    Operator.LESS,
-    Operator.LESS_OR_EQUAL,
-    Operator.GREATER,
-    Operator.GREATER_OR_EQUAL,
-    Operator.NULL_SAFE_EQUAL,
-    Operator.AND,
-    Operator.OR,
-    Operator.NOT,
-    Operator.IS_NULL,
-    Operator.IS_TRUE,
-    Operator.IS_FALSE,
-    Operator.IN,
-    Operator.LIKE,
-    Operator.COALESCE,
-    Operator.CASE,
-    Operator.UPPER,
-    Operator.LOWER,
-    Operator.LENGTH,
-    Operator.CONCAT,
-    Operator.SUBSTRING,
-    Operator.TRIM,
-    Operator.YEAR,
-    Operator.MONTH,
-    Operator.DAY,
-    Operator.HOUR,
-    Operator.MINUTE,
-    Operator.SECOND,
+_INSTRUCTIONS = {
+    Instruction.NEGATE: (m.NEGATE, m.NEGATE_DOUBLE),
+    Instruction.ABSOLUTE: (m.ABSOLUTE, m.ABSOLUTE_DOUBLE),
+    Instruction.SUBTRACT: (m.SUBTRACT, m.SUBTRACT_DOUBLE),
 }
+"""What functions are computed by: on whole numbers, and on doubles."""
 
 
 class NotCompiled(Exception):
@@ -138,7 +116,7 @@ class Compiler:
                 whole = one.type.is_integral or one.type.kind in (Kind.STRING, Kind.DATE, Kind.TIMESTAMP)
                 if is_last and whole and one.type == other.type and other in self.programs.columns:
                     assert isinstance(one, Aggregate)
-                    place, _ = self._places[RegisterKind[one.function.name], one.variable, one.argument]
+                    place, _ = self._places[KINDS[one.function], one.variable, one.argument]
                     found.add((place + one.offset, self.programs.columns.index(other)))
         return found
 
@@ -176,6 +154,8 @@ class Compiler:
                 kind = m.FIRST
             case RegisterKind.LAST:
                 kind = m.LAST
+            case RegisterKind.DISTINCT | RegisterKind.SPREAD:
+                raise NotCompiled(f"a {register}")
         if register.type.kind is Kind.STRING and register.kind in (RegisterKind.MIN, RegisterKind.MAX):
             raise NotCompiled("the order of strings of earlier events")
         column, begin, end = -1, 0, 0
@@ -219,7 +199,9 @@ class Compiler:
                 self._column(expression)
             case Operation() if self._compile_operation(expression, begin):
                 pass
-            case Cast(operand=operand) if self._compile_cast(operand, expression.type, begin):
+            case Call() if self._compile_call(expression, begin):
+                pass
+            case Cast() if self._compile_cast(expression, begin):
                 pass
             case _ if _reads_only_the_event(expression) and not can_fail(expression):
                 self._column(expression)
@@ -242,7 +224,7 @@ class Compiler:
             self._emit(m.REGISTER, count)
             self._emit(m.AVERAGE_DOUBLE if register.type.is_fractional else m.AVERAGE)
             return
-        place, _ = self._places[RegisterKind[node.function.name], node.variable, node.argument]
+        place, _ = self._places[KINDS[node.function], node.variable, node.argument]
         self._emit(m.REGISTER, place + node.offset)
 
     def _compile_operation(self, node: Operation, begin: int) -> bool:
@@ -282,20 +264,28 @@ class Compiler:
                 self._compile(operands[-1], begin)
                 for jump in jumps:
                     self._patch(jump, begin)
-            case Operator.NEGATE | Operator.ABS:
-                is_double = node.type.is_fractional
-                if node.type.kind is Kind.FLOAT or representation(node.type) is None:
-                    return False
-                self._compile(operands[0], begin)
-                codes = {Operator.NEGATE: (m.NEGATE, m.NEGATE_DOUBLE), Operator.ABS: (m.ABSOLUTE, m.ABSOLUTE_DOUBLE)}
-                self._emit(codes[operator][is_double])
-                self._check_range(node.type)
             case _ if operator in _COMPARISONS:
                 self._compile_comparison(operator, operands[0], operands[1], begin)
             case _ if operator in _ARITHMETIC:
                 self._compile_arithmetic(node, begin)
             case _:
                 return False
+        return True
+
+    def _compile_call(self, call: Call, begin: int) -> bool:
+        """Whether the machine has the function; otherwise nothing was emitted."""
+        instruction = function_of(call).kernel
+        if instruction is None or (_reads_only_the_event(call) and not can_fail(call)):
+            return False
+        if call.type.kind is Kind.FLOAT or representation(call.type) is None:
+            return False
+        for operand in call.operands:
+            self._compile(operand, begin)
+        if instruction is not Instruction.AS_IT_IS:
+            if instruction not in _INSTRUCTIONS:
+                raise NotCompiled(f"`{call}` together with earlier events")
+            self._emit(_INSTRUCTIONS[instruction][call.type.is_fractional])
+            self._check_range(call.type)
         return True
 
     def _compile_logic(self, operator: Operator, operands: tuple[Expression, ...], begin: int) -> None:
@@ -373,11 +363,11 @@ class Compiler:
         self._emit(_WHOLES[operator])
         self._check_range(result)
 
-    def _compile_cast(self, operand: Expression, target: DataType, begin: int) -> bool:
-        if isinstance(operand, Literal) and operand.value is not None:
-            from cepheid.conditions.casting import cast
-
-            self._emit(m.CONSTANT, encode(cast(operand.value, target), target))
+    def _compile_cast(self, expression: Cast, begin: int) -> bool:
+        operand, target = expression.operand, expression.type
+        fixed = constant_value(expression)
+        if fixed is not None and fixed[0] is not None:
+            self._emit(m.CONSTANT, encode(fixed[0], target))
             return True
         at = len(self.programs.code)
         columns = len(self.programs.columns)
@@ -465,19 +455,6 @@ def _scale_of(data_type: DataType) -> int:
 
 def _reads_only_the_event(expression: Expression) -> bool:
     return not any(isinstance(node, Aggregate | FoldValue | Leaf | PythonCall) for node in walk(expression))
-
-
-def can_fail(expression: Expression) -> bool:
-    """Whether computing it may raise on some row."""
-    for node in walk(expression):
-        if isinstance(node, SparkExpression | SparkColumn):
-            return True
-        if isinstance(node, Operation) and node.operator not in _CANNOT_FAIL:
-            return True
-        widens = isinstance(node, Cast) and node.operand.type.is_numeric and node.type.kind is Kind.DOUBLE
-        if isinstance(node, Cast) and not widens and not isinstance(node.operand, Literal):
-            return True
-    return False
 
 
 def representation(data_type: DataType) -> str:

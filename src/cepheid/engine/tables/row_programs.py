@@ -25,11 +25,12 @@ from cepheid.conditions.expression import (
     SparkExpression,
     walk,
 )
+from cepheid.conditions.failing import can_fail
 from cepheid.conditions.registers import Registers
 from cepheid.conditions.types import DataType, Kind
 from cepheid.engine.kernel import opcodes as m
 from cepheid.engine.kernel import row_layout as r
-from cepheid.engine.tables.programs import Compiler, NotCompiled, can_fail, representation
+from cepheid.engine.tables.programs import Compiler, NotCompiled, representation
 from cepheid.rowpattern.expression import LABEL, NUMBER, Folded, Function, Place, Value, mentions, replaced
 
 ROW = Column("__row", type=types.LONG)
@@ -192,7 +193,7 @@ class TestCompiler(Compiler):
         return (r.FROM_START if place.from_first else r.FROM_CURRENT), place.offset, place.shift
 
     def _folded(self, read: Folded) -> None:
-        if read.distinct or read.function is Function.ARRAY_AGG:
+        if read.distinct or read.function in (Function.ARRAY_AGG, Function.STDDEV):
             raise NotCompiled(f"`{read}`")
         if read.function is Function.COUNT:
             kind = m.COUNT_EVENTS if read.argument is None else m.COUNT

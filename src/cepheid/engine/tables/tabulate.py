@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from cepheid.automaton.fingerprint import fingerprint
 from cepheid.automaton.model import Automaton, Position, Take
 from cepheid.conditions import Predicate, Registers
 from cepheid.conditions.expression import Expression, SparkExpression
@@ -68,6 +69,13 @@ class Tables:
     """The registers that hold codes of texts."""
     pages: tuple[tuple[int, ...], ...]
     """The predicates that each word of an event's bits holds, bit by bit (see `pages`)."""
+    taken_before: str | None = None
+    """The fingerprint, if it was taken before conditions were reduced to their text, which holds names of variables."""
+
+    @property
+    def fingerprint(self) -> str:
+        """What saved state names the pattern by."""
+        return self.taken_before or fingerprint(self.automaton)
 
     def for_workers(self) -> Tables:
         """The same tables without what cannot travel to another process: conditions stay as their text."""
@@ -75,7 +83,8 @@ class Tables:
             Predicate(SparkExpression("condition", (str(predicate),)), predicate.place)
             for predicate in self.automaton.predicates
         )
-        return replace(self, automaton=replace(self.automaton, predicates=predicates, registers=Registers.laid_out(())))
+        automaton = replace(self.automaton, predicates=predicates, registers=Registers.laid_out(()))
+        return replace(self, automaton=automaton, taken_before=self.fingerprint)
 
 
 @dataclass(frozen=True, slots=True)

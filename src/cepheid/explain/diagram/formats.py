@@ -17,6 +17,7 @@ from cepheid.explain.diagram.boxes import to_boxes
 from cepheid.explain.diagram.graph_text import of_automaton, of_picture
 from cepheid.explain.diagram.picture import picture
 from cepheid.explain.diagram.svg_drawing import to_svg
+from cepheid.options import path_of
 from cepheid.syntax.notation import to_text
 from cepheid.syntax.tree import PatternTree
 
@@ -48,7 +49,7 @@ class Diagram:
 
     def save(self, path: str | Path) -> Path:
         """Write the drawing to a file."""
-        place = Path(path)
+        place = path_of(path)
         place.write_text(self.text, encoding="utf-8")
         return place
 

@@ -65,7 +65,7 @@ def _combinations(tree: PatternTree) -> Iterator[str]:
             continue
         if element.loop is not None and element.loop.inner is Contiguity.NON_DETERMINISTIC:
             yield (
-                "A loop takes all combinations of its events: their number doubles with each event that fits. "
+                "A loop takes all combinations of its events: their number doubles with each event it could take. "
                 "Keep its window short, or leave out allow_combinations()."
             )
             return
@@ -73,7 +73,7 @@ def _combinations(tree: PatternTree) -> Iterator[str]:
     if any_links > 1:
         yield (
             f"{any_links} links are followed_by_any: the number of matches grows with the power of {any_links} of the "
-            "events that fit. Keep the window short, or choose a skip strategy."
+            "events they could take. Keep the window short, or choose a skip strategy."
         )
 
 
@@ -94,5 +94,5 @@ def _texts_as_numbers(automaton: Automaton) -> Iterator[str]:
                 told.add((str(node.operand), node.type))
                 yield (
                     f"{predicate.place.capitalize()}: `{node.operand}` is a text and is taken as a {node.type}: a "
-                    f"text that is none ends the job with an error. Is the column read with the right type?"
+                    f"value that is not one ends the job with an error. Does the column have the right type?"
                 )

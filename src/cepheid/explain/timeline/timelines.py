@@ -20,7 +20,9 @@ from cepheid.explain.diagram.svg_drawing import to_svg
 from cepheid.explain.timeline.page import fragment, page
 from cepheid.explain.timeline.panels import OWN_COLUMNS, Reading, columns_of, panels, time_column
 from cepheid.explain.timeline.plain_rows import PlainRow, is_time, plain_rows
-from cepheid.rows.in_memory import to_table
+from cepheid.options import count, path_of
+from cepheid.options import names as names_given
+from cepheid.rows.given import to_table
 from cepheid.syntax.builder import PatternBuilder
 from cepheid.syntax.notation import to_text
 from cepheid.syntax.tree import Not, PatternTree, walk
@@ -42,7 +44,7 @@ class Timeline:
 
     def save(self, path: str | Path) -> Path:
         """Write the page to a file."""
-        place = Path(path)
+        place = path_of(path)
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(self.html, encoding="utf-8")
         return place
@@ -77,14 +79,15 @@ def timeline(
     >>> timeline(found.matches, events=rows, pattern=pair)
     Timeline(1 partitions)
     """
+    n = count(n, "n")
     tree = pattern.tree if isinstance(pattern, PatternBuilder) else pattern
     if isinstance(matches, pa.Table):
         matches, events = _few_partitions(matches, events, n)
     rows = plain_rows(matches)
     happened = [] if events is None else plain_rows(events)
     keys, names = columns_of(rows, tree)
-    keys = keys if partition_by is None else _names(partition_by)
-    order = time_column(rows, names) if order_by is None else _names(order_by)
+    keys = keys if partition_by is None else names_given(partition_by, "partition_by")
+    order = time_column(rows, names) if order_by is None else names_given(order_by, "order_by")
     if happened and not order:
         raise InputError(
             "it is not known when the events happened: no column of theirs holds the matches' start_time.\n"
@@ -150,7 +153,3 @@ def _test(predicate: Predicate) -> Callable[[PlainRow], bool] | None:
             return False
 
     return test
-
-
-def _names(given: str | Iterable[str]) -> tuple[str, ...]:
-    return (given,) if isinstance(given, str) else tuple(given)
