@@ -35,6 +35,8 @@ class Limits:
     """Partial matches that wait at the same time in one partition."""
     max_matches_per_event: int = 1_000_000
     """Matches that one event completes."""
+    max_steps: int = 20_000_000
+    """Row patterns: steps of the search for one match."""
     max_bucket_bytes: int = 1 << 30
     """Spark, batch: how large a bucket of keys may be in a worker's memory."""
 

@@ -26,7 +26,7 @@ def reference(case: SqlCase) -> pa.Table:
 def kernel(case: SqlCase) -> pa.Table:
     """The compiled matcher; a case that it would leave to the reference fails."""
     bound, rows = _arranged(case)
-    return by_engine(tabulate(bound), rows)
+    return by_engine(bound, tabulate(bound), rows)
 
 
 def _arranged(case: SqlCase) -> tuple[BoundRowPattern, OrderedRows]:

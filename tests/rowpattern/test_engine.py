@@ -17,9 +17,10 @@ from cepheid.engine.tables.programs import NotCompiled
 from cepheid.engine.tables.row_patterns import RowTables, tabulate
 from cepheid.errors import CepheidError, EvaluationError, LimitError
 from cepheid.match_recognize import read
+from cepheid.options import Limits
 from cepheid.rowpattern.binding import bind
 from cepheid.rows.row_order import ordered
-from cepheid.rows.row_patterns import by_engine, by_reference
+from cepheid.rows.row_patterns import by_engine, by_reference, match_rows
 
 MEMORY = {r.FORGET: "forget", r.BY_STATE: "by state", r.BY_ROW_OF_START: "by start", r.BY_ROW: "by row"}
 
@@ -42,7 +43,7 @@ def compared(clause: str, table: pa.Table) -> None:
     bound = bind(read(clause), Schema.from_arrow(table.schema))
     rows = ordered(table, bound.partition_by, bound.order_by)
     expected = outcome(lambda: by_reference(bound, rows, max_steps=20_000))
-    assert outcome(lambda: by_engine(tabulate(bound), rows)) == expected
+    assert outcome(lambda: by_engine(bound, tabulate(bound), rows)) == expected
 
 
 @settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
@@ -84,9 +85,9 @@ def test_what_is_remembered_follows_what_is_read(pattern: str, defines: str, mem
 def seconds(clause: str, table: pa.Table) -> tuple[float, pa.Table]:
     bound = bind(read(clause), Schema.from_arrow(table.schema))
     rows, found = ordered(table, bound.partition_by, bound.order_by), tabulate(bound)
-    by_engine(found, rows)
+    by_engine(bound, found, rows)
     begun = time.perf_counter()
-    result = by_engine(found, rows)
+    result = by_engine(bound, found, rows)
     return time.perf_counter() - begun, result
 
 
@@ -125,19 +126,26 @@ def test_a_search_that_explodes_is_given_up() -> None:
     table = same_rows(60)
     bound = bind(read(clause), Schema.from_arrow(table.schema))
     with pytest.raises(LimitError, match=r"begins at the row at p = 'k', t = 0 took more than 100,000 steps"):
-        by_engine(tabulate(bound, max_steps=100_000), ordered(table, bound.partition_by, bound.order_by))
+        by_engine(bound, tabulate(bound, max_steps=100_000), ordered(table, bound.partition_by, bound.order_by))
 
 
 def test_a_failing_condition_names_its_row() -> None:
     table = pa.table({"p": ["k", "k"], "t": [1, 2], "v": [0, 1]})
     clause = "PARTITION BY p ORDER BY t PATTERN (A B) DEFINE B AS 10 / FIRST(v) > 0"
     with pytest.raises(EvaluationError, match=r"DEFINE B: division by zero at the row at p = 'k', t = 2"):
-        by_engine(tabulate(bind(read(clause), Schema.from_arrow(table.schema))), ordered(table, ("p",), ()))
+        match_rows(read(clause), table, Limits())
 
 
 def test_what_the_machine_lacks_is_said() -> None:
     with pytest.raises(NotCompiled, match="COUNT"):
         tabulated("A+", "A AS COUNT(DISTINCT v) < 3")
+
+
+def test_then_the_reference_finds_the_matches(caplog: pytest.LogCaptureFixture) -> None:
+    clause = "ORDER BY t MEASURES ARRAY_AGG(v) AS all PATTERN (A+) DEFINE A AS COUNT(DISTINCT v) < 3"
+    found = match_rows(read(clause), pa.table({"t": range(5), "v": [1, 2, 1, 3, 3]}), Limits())
+    assert found.matches == [{"all": [1, 2, 1]}, {"all": [3, 3]}]
+    assert "reference evaluator, which is slow: it has `COUNT(DISTINCT v)`" in caplog.text
 
 
 def test_long_matches() -> None:

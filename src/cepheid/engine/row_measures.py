@@ -21,11 +21,11 @@ from cepheid.engine.kernel import row_layout as r
 from cepheid.engine.kernel.row_measures import folded, labels_at, members, rows_at
 from cepheid.engine.row_patterns import RowMatches
 from cepheid.engine.row_values import Integers, Mask, RowValues, as_array
-from cepheid.engine.tables.row_patterns import RowTables
+from cepheid.engine.tables.row_patterns import mask_of
 from cepheid.errors import EvaluationError
 from cepheid.rowpattern.evaluation import aggregated
 from cepheid.rowpattern.expression import LABEL, NUMBER, Folded, Function, Value, mentions
-from cepheid.rowpattern.model import RowsPerMatch
+from cepheid.rowpattern.model import RowPattern, RowsPerMatch
 
 _PLAIN = {Kind.BOOLEAN, Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMP_NTZ, Kind.INTERVAL, Kind.DOUBLE}
 
@@ -43,6 +43,13 @@ class Shown:
         """Those that belong to a match: of the others every measure is NULL (rule 6.6)."""
         chosen = self.match >= 0
         return Shown(self.row[chosen], self.match[chosen], self.place[chosen])
+
+    def with_unmatched(self, values: pa.Array) -> pa.Array:
+        """Values of the rows that belong to a match, for all rows: NULL for the others."""
+        is_matched = self.match >= 0
+        if is_matched.all():
+            return values
+        return values.take(pa.array(np.cumsum(is_matched) - 1, mask=~is_matched))
 
 
 def shown_rows(found: RowMatches, mode: RowsPerMatch) -> Shown:
@@ -72,12 +79,12 @@ def shown_rows(found: RowMatches, mode: RowsPerMatch) -> Shown:
 class MeasureReads:
     """Computes reads over the matches of one run."""
 
-    def __init__(self, tables: RowTables, rows: RowValues, found: RowMatches, shown: Shown) -> None:
-        self._tables = tables
+    def __init__(self, pattern: RowPattern, rows: RowValues, found: RowMatches, shown: Shown) -> None:
+        self._pattern = pattern
         self._rows = rows
         self._found = found
         self._shown = shown
-        self._labels = pa.array(tables.variables, pa.string())
+        self._labels = pa.array(pattern.variables, pa.string())
 
     def number(self) -> pa.Array:
         """MATCH_NUMBER() for each row of the result (rule 5.8)."""
@@ -98,7 +105,7 @@ class MeasureReads:
             self._rows.bounds,
             shown.match,
             shown.place,
-            np.uint64(self._tables.mask(place.variable)),
+            np.uint64(mask_of(self._pattern, place.variable)),
             place.from_first,
             place.offset,
             place.shift,
@@ -153,7 +160,7 @@ class MeasureReads:
 
     def _fold(self, read: Folded, kind: int, values: Integers, known: Mask) -> tuple[Integers, Mask]:
         found, shown = self._found, self._shown
-        mask = np.uint64(self._tables.mask(read.variable))
+        mask = np.uint64(mask_of(self._pattern, read.variable))
         results, valid, overflows = folded(
             found.matches, found.offsets, found.labels, shown.match, shown.place, mask, read.final, kind, values, known
         )
@@ -176,7 +183,7 @@ class MeasureReads:
         """An aggregate over lists of rows, for what has no place in 64 bits."""
         assert read.argument is not None
         found, shown = self._found, self._shown
-        mask = np.uint64(self._tables.mask(read.variable))
+        mask = np.uint64(mask_of(self._pattern, read.variable))
         begins, rows = members(found.matches, found.offsets, found.labels, shown.match, shown.place, mask, read.final)
         match = np.repeat(shown.match, np.diff(begins))
         values = self._argument(read.argument, rows, match)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +25,9 @@ from cepheid.engine.row_values import Integers, Mask, RowValues, is_true
 from cepheid.engine.tables.row_patterns import RowTables
 from cepheid.engine.tables.row_programs import ROW
 from cepheid.errors import CepheidError, EvaluationError
-from cepheid.rowpattern.search import budget_error, skip_error
+from cepheid.rowpattern.binding import BoundRowPattern
+from cepheid.rowpattern.reference import Reference
+from cepheid.rowpattern.search import Unmatched, budget_error, skip_error
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +75,28 @@ def match_rows(tables: RowTables, rows: RowValues, own: Mask | None, where: Call
         np.concatenate(([0], np.cumsum(matches[:, 1])[:-1])).astype(np.int64) if len(matches) else np.zeros(0, int)
     )
     return RowMatches(matches, labels, offsets, unmatched)
+
+
+def match_by_reference(bound: BoundRowPattern, rows: RowValues, max_steps: int) -> RowMatches:
+    """The same by the literal evaluator, for what the machine cannot compute."""
+    evaluator = Reference(bound, max_steps)
+    listed = rows.table.to_pylist()
+    numbers = {name: 2 * number for number, name in enumerate(bound.pattern.variables)}
+    matches: list[tuple[int, int, int, int]] = []
+    labels: list[int] = []
+    unmatched = np.zeros(len(rows), bool)
+    for partition, (begin, end) in enumerate(pairwise(rows.bounds.tolist())):
+        for found in evaluator.found(listed[begin:end]):
+            if isinstance(found, Unmatched):
+                unmatched[begin + found.row] = True
+            else:
+                matches.append((begin + found.first, len(found.labels), found.number, partition))
+                labels += [numbers[name] + out for name, out in zip(found.labels, found.excluded, strict=True)]
+    return _found(np.array(matches, np.int64).reshape(len(matches), 4), np.array(labels, np.int32), unmatched)
+
+
+def _found(matches: Integers, labels: npt.NDArray[np.int32], unmatched: Mask) -> RowMatches:
+    return RowMatches(matches, labels, np.cumsum(matches[:, 1]) - matches[:, 1], unmatched)
 
 
 def _allowed(tables: RowTables, rows: RowValues, own: Mask | None) -> npt.NDArray[np.uint64]:

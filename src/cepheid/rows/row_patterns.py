@@ -19,15 +19,17 @@ from cepheid.conditions.arrow.values import NotVectorized, arrow_type
 from cepheid.conditions.expression import Column, Expression
 from cepheid.conditions.types import Kind
 from cepheid.engine.row_measures import MeasureReads, shown_rows
+from cepheid.engine.row_patterns import RowMatches, match_by_reference
 from cepheid.engine.row_patterns import match_rows as matches_of
-from cepheid.engine.row_values import RowValues, as_array
+from cepheid.engine.row_values import Mask, RowValues, as_array
 from cepheid.engine.tables.programs import NotCompiled
-from cepheid.engine.tables.row_patterns import MAX_STEPS, RowTables, tabulate
+from cepheid.engine.tables.row_patterns import RowTables, tabulate
 from cepheid.errors import ConditionError
-from cepheid.rowpattern import reference
+from cepheid.options import Limits
 from cepheid.rowpattern.binding import BoundRowPattern, bind, located
 from cepheid.rowpattern.expression import NUMBER, Folded, Value, mentions, reads_of, replaced
 from cepheid.rowpattern.model import Measure, RowPattern
+from cepheid.rowpattern.reference import MAX_STEPS, Reference
 from cepheid.rows.given import to_table
 from cepheid.rows.row_order import OrderedRows, ordered
 
@@ -52,42 +54,49 @@ class FoundRowPatterns:
         return f"FoundRowPatterns({self.matches_table.num_rows} rows)"
 
 
-def match_rows(pattern: RowPattern, rows: object, max_steps: int = MAX_STEPS) -> FoundRowPatterns:
+def match_rows(pattern: RowPattern, rows: object, limits: Limits) -> FoundRowPatterns:
     """Run a row pattern over all rows."""
     table = to_table(rows)
     if not table.column_names:  # an empty list says nothing of its columns
         return FoundRowPatterns(pa.table({}))
     bound = bind(pattern, Schema.from_arrow(table.schema))
     arranged = ordered(table, bound.partition_by, bound.order_by)
+    return FoundRowPatterns(by_engine(bound, tabulated(bound, limits.max_steps), arranged))
+
+
+def tabulated(bound: BoundRowPattern, max_steps: int) -> RowTables | None:
+    """The tables of a row pattern; None, which the log explains, where the literal evaluator must find its matches."""
     try:
-        return FoundRowPatterns(by_engine(tabulate(bound, max_steps), arranged))
+        return tabulate(bound, max_steps)
     except NotCompiled as reason:
         if str(reason) not in _TOLD:
             _TOLD.add(str(reason))
             logger.warning("the row pattern is run by the reference evaluator, which is slow: it has %s", reason)
-        return FoundRowPatterns(by_reference(bound, arranged))
+        return None
 
 
-def by_engine(tables: RowTables, rows: OrderedRows) -> pa.Table:
+def found_in(bound: BoundRowPattern, tables: RowTables | None, rows: RowValues, own: Mask | None = None) -> RowMatches:
+    """The matches in rows, by the engine or, without tables, by the literal evaluator."""
+    if tables is None:
+        return match_by_reference(bound, rows, MAX_STEPS)
+    return matches_of(tables, rows, own, lambda row: described(bound, rows.table, row))
+
+
+def by_engine(bound: BoundRowPattern, tables: RowTables | None, rows: OrderedRows) -> pa.Table:
     """The result by the engine."""
-    bound = tables.bound
     values = RowValues(rows.table, rows.bounds)
     try:
-        found = matches_of(tables, values, None, lambda row: described(bound, rows.table, row))
+        found = found_in(bound, tables, values)
         shown = shown_rows(found, bound.pattern.rows)
         matched = shown.matched()
-        reads = MeasureReads(tables, values, found, matched)
+        reads = MeasureReads(bound.pattern, values, found, matched)
         measured = _measured(bound, reads, len(matched.row))
     except ConditionError as error:
         raise located(error) from None
-    is_matched = shown.match >= 0
-    if not is_matched.all():  # rule 6.6: every measure of an unmatched row is NULL
-        places = pa.array(np.cumsum(is_matched) - 1, mask=~is_matched)
-        measured = [values.take(places) for values in measured]
+    measured = [shown.with_unmatched(values) for values in measured]
     shown_names = bound.input_columns
     inputs = rows.table.select(list(shown_names)).take(pa.array(shown.row)) if shown_names else None
-    columns = [] if inputs is None else list(inputs.columns)
-    return _result(bound, columns, measured)
+    return _result(bound, [] if inputs is None else list(inputs.columns), measured)
 
 
 def _measured(bound: BoundRowPattern, reads: MeasureReads, count: int) -> list[pa.Array]:
@@ -135,10 +144,10 @@ def described(bound: BoundRowPattern, table: pa.Table, row: int) -> str:
     return "the row at " + ", ".join(f"{name} = {values[name]!r}" for name in names)
 
 
-def by_reference(bound: BoundRowPattern, rows: OrderedRows, max_steps: int = reference.MAX_STEPS) -> pa.Table:
+def by_reference(bound: BoundRowPattern, rows: OrderedRows, max_steps: int = MAX_STEPS) -> pa.Table:
     """The result by the literal evaluator."""
     try:
-        evaluator = reference.Reference(bound, max_steps)
+        evaluator = Reference(bound, max_steps)
     except ConditionError as error:
         raise located(error) from None
     listed = rows.table.to_pylist()

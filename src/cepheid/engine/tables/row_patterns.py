@@ -17,15 +17,14 @@ from cepheid.conditions.expression import TRUE, Column, Expression
 from cepheid.engine.kernel import row_layout as r
 from cepheid.engine.tables.programs import NotCompiled
 from cepheid.engine.tables.row_programs import RowPrograms, TestCompiler
+from cepheid.options import Limits
 from cepheid.rowpattern.binding import BoundRowPattern
 from cepheid.rowpattern.expression import Value, reads_of, replaced
 from cepheid.rowpattern.instructions import Code, Program, compile_pattern
-from cepheid.rowpattern.model import SkipTo
+from cepheid.rowpattern.model import RowPattern, SkipTo
 from cepheid.rowpattern.splitting import Depends, SplitCondition, split_defines
 
 Integers = npt.NDArray[np.int64]
-MAX_STEPS = 20_000_000
-"""Steps of the search for one match, if nothing else is said."""
 MAX_VARIABLES = 62
 _SKIPS = {
     SkipTo.PAST_LAST_ROW: r.PAST_LAST_ROW,
@@ -67,13 +66,14 @@ class RowTables:
     initial: Integers
     params: Integers
 
-    def mask(self, variable: str | None) -> int:
-        """The bits of the primary variables that a variable stands for; all for None."""
-        named = self.variables if variable is None else self.bound.pattern.members(variable)
-        return sum(1 << self.variables.index(name) for name in named)
+
+def mask_of(pattern: RowPattern, variable: str | None) -> int:
+    """The bits of the primary variables that a variable stands for; all for None."""
+    named = pattern.variables if variable is None else pattern.members(variable)
+    return sum(1 << pattern.variables.index(name) for name in named)
 
 
-def tabulate(bound: BoundRowPattern, max_steps: int = MAX_STEPS) -> RowTables:
+def tabulate(bound: BoundRowPattern, max_steps: int = Limits().max_steps) -> RowTables:
     """The tables of a row pattern."""
     pattern = bound.pattern
     variables = pattern.variables
@@ -119,7 +119,7 @@ def tabulate(bound: BoundRowPattern, max_steps: int = MAX_STEPS) -> RowTables:
         params,
     )
     if pattern.skip.variable is not None:
-        params[r.P_SKIP_MASK] = tables.mask(pattern.skip.variable)
+        params[r.P_SKIP_MASK] = mask_of(pattern, pattern.skip.variable)
     return tables
 
 
