@@ -18,7 +18,6 @@ import pyarrow.compute as pc
 from cepheid.conditions.arrow.evaluation import evaluate_or_fall_back
 from cepheid.conditions.types import Kind
 from cepheid.engine.columns import as_integers, as_numpy
-from cepheid.engine.kernel import layout as l
 from cepheid.engine.kernel import row_layout as r
 from cepheid.engine.kernel.row_patterns import scan
 from cepheid.engine.row_values import Integers, Mask, RowValues, is_true
@@ -163,8 +162,8 @@ def _problem(status: int, at: int, tables: RowTables, counters: Integers, where:
         return skip_error(skip, at, "that is the first row of the match, where it would be found again")
     if status == r.OVER_BUDGET:
         return budget_error(where(at), int(tables.params[r.P_BUDGET]))
-    variable = tables.variables[int(counters[l.Q_PROBLEM + 1])]
-    what = "overflow" if counters[l.Q_PROBLEM] == l.OVERFLOW else "division by zero"
+    variable = tables.variables[int(counters[r.Q_PROBLEM + 1])]
+    what = "overflow" if counters[r.Q_PROBLEM] == r.OVERFLOW else "division by zero"
     remedy = "Cast to a wider type." if what == "overflow" else "Guard the division, for instance with CASE."
     condition = tables.bound.defines.get(variable)
     return EvaluationError(f"DEFINE {variable}: {what} at {where(at)}\n  in: {condition}\n  {remedy}")
