@@ -11,19 +11,18 @@ from typing import Any
 
 import numpy as np
 
+from cepheid.engine.assignments import Assignments, Integers
 from cepheid.engine.columns import Columns
 from cepheid.engine.kernel import cohort_layout as c
 from cepheid.engine.kernel import cohorts
 from cepheid.engine.kernel import layout as l
 from cepheid.engine.kernel.compiling import announce_compilation
 from cepheid.engine.limits import state_limit
-from cepheid.engine.problems import problem, too_large
 from cepheid.engine.runs.cohort_pool import CohortPool, asked_for, doubled, new_cohort_pool, scarce
 from cepheid.engine.runs.pool import bytes_of
+from cepheid.engine.runs.problems import problem, too_large
 from cepheid.engine.tables.tabulate import Tables
 from cepheid.errors import LimitError
-from cepheid.rows.arrange import Integers
-from cepheid.rows.assemble import Assignments
 
 ENTRY = 24
 """Bytes for an event of a match: its match, its variable, its row."""

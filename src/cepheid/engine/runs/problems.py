@@ -68,6 +68,6 @@ def _size(count: int) -> str:
 def _waited_for(automaton: Automaton, position: int) -> str:
     """The elements that runs at a position wait for, or the nots at the end."""
     if position >= len(automaton.positions):
-        return "the end of the nots at the end"
+        return "the negations at the end"
     taking = automaton.positions[position].continuations
     return " or ".join(dict.fromkeys(repr(automaton.variables[c.take.variable]) for c in taking))
