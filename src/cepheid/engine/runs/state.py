@@ -81,6 +81,8 @@ class State:
         self._clear(self._over(moment))
         pool, params = self.pool, self.tables.arrays.params
         stays: npt.NDArray[np.bool_] = pool.slots[:, l.K_LIVE] > 0
+        if params[l.P_ONCE_PER]:
+            stays |= pool.slots[:, l.K_SILENT_UNTIL] > moment  # rule 19
         for place in range(l.K_BEFORE, l.K_BEFORE + 2 * int(params[l.P_NOT_BEFORE]), 2):  # rule 7, at the start
             reaches = pool.slots[:, place] != l.NONE
             if params[l.P_COUNT] == l.NEVER and params[l.P_WITHIN] != l.NEVER:
