@@ -38,6 +38,8 @@ class Limits:
     max_state_bytes: int | None = None
     """Memory of the partial matches of one bucket, and of matches not handed over yet; None: an eighth of the memory
     that the process may have (of the machine, the container or the worker)."""
+    max_steps: int = 20_000_000
+    """Row patterns: steps of the search for one match."""
     max_bucket_bytes: int = 1 << 30
     """Spark batch: the size of a bucket in a worker's memory."""
 

@@ -68,6 +68,7 @@ class Pattern(PatternBuilder):
         columns: str | Iterable[str] | None = None,
         rows: Rows = "one",
         nulls: Nulls = "error",
+        time_zone: str = "UTC",
         limits: Limits | None = None,
         **single: Unpack[SingleLimits],
     ) -> FoundRows:
@@ -78,7 +79,8 @@ class Pattern(PatternBuilder):
         in the order given. Rows with NULL in these columns are an error; `nulls="drop"` drops them instead. The end of
         the rows is the end of the input: everything that still waits is decided.
 
-        `measures`, `columns` and `rows` shape the result as in `match`.
+        `measures`, `columns` and `rows` shape the result as in `match`. `time_zone` is what Spark calls the session's
+        time zone: its clock is read by `HOUR(ts)`, and by `TIMESTAMP '…'` where the text names no zone.
 
         >>> from cepheid import Pattern
         >>> rise = Pattern.begin("low").followed_by("high").where("price > 2 * LAST(low.price)").within(10)
@@ -87,6 +89,7 @@ class Pattern(PatternBuilder):
         >>> [(match["low"]["price"], match["high"]["price"]) for match in found.matches]
         [(5, 12)]
         """
+        from cepheid.conditions.casting import zone_of
         from cepheid.explain.found import FoundRows, Search
         from cepheid.rows.given import to_table
         from cepheid.rows.in_memory import match_rows
@@ -95,7 +98,8 @@ class Pattern(PatternBuilder):
         known_arguments(single, "match_events", SingleLimits.__annotations__)
         asked = Asked.of(measures, columns, rows)
         checked_nulls(nulls)
-        search = Search(self.tree, to_table(events), self._key(partition_by), names(order_by, "order_by"))
+        zone_of(time_zone)
+        search = Search(self.tree, to_table(events), self._key(partition_by), names(order_by, "order_by"), time_zone)
         options = _engine_options(limits_of(limits, single))
         found = match_rows(
             self.tree,
@@ -105,6 +109,7 @@ class Pattern(PatternBuilder):
             options,
             asked,
             nulls,
+            time_zone,
         )
         return FoundRows(found, search)
 
@@ -324,15 +329,24 @@ class Pattern(PatternBuilder):
 
     @classmethod
     def parse(cls, text: str, *, type_column: str | None = None) -> Self:
-        """Read a pattern from SASE text. `type_column` holds the types of the events (default: `type`).
+        """Read a pattern from text: the notation that `print(pattern)` writes, or SASE text.
+
+        SASE text begins with EVENT; `type_column` holds the types of its events (`type` if not given).
 
         >>> from cepheid import Pattern
+        >>> rise = Pattern.parse("low ~> high[price > 2 * low.price] within 10 minutes, skip past last event")
+        >>> rise == Pattern.parse(str(rise))
+        True
         >>> print(Pattern.parse("EVENT SEQ(SHELF x, !(COUNTER y), EXIT z) WITHIN 12 hours", type_column="reader"))
         x[reader = 'SHELF'] ~> !y[reader = 'COUNTER'] ~>> z[reader = 'EXIT'] within 12 hours
         """
-        from cepheid.sase import read
+        from cepheid import notation, sase
 
-        return cls(read(text, type_column))
+        if sase.is_sase(text):
+            return cls(sase.read(text, type_column))
+        if type_column is not None:
+            raise InputError("type_column is for SASE text, which begins with EVENT.\n  Leave it out.")
+        return cls(notation.read(text))
 
     def to_sase(self, *, type_column: str | None = None) -> str:
         """Write the pattern as SASE text, which `parse` reads; what SASE cannot express is refused.

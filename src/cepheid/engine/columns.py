@@ -93,7 +93,7 @@ def _bits(table: pa.Table, tables: Tables, count: int) -> npt.NDArray[np.uint64]
             test = compile_predicate(Predicate(predicate.own_event, predicate.place))
             holds = np.array([test(row, NOTHING_TAKEN) for row in rows])
         else:
-            holds = _numpy(pc.fill_null(_tested(predicate, table), False))
+            holds = as_numpy(pc.fill_null(_tested(predicate, table), False))
         for number, page in enumerate(tables.pages):
             if index in page:
                 bits[:, number] |= holds.astype(np.uint64) << np.uint64(page.index(index))
@@ -123,10 +123,10 @@ def _values(
     for index, (array, expression) in enumerate(zip(arrays, expressions, strict=True)):
         if expression.type.kind is Kind.STRING:
             array = pc.index_in(array.cast(pa.string()), texts)
-            values[:, index] = _numpy(pc.fill_null(array, 0))
+            values[:, index] = as_numpy(pc.fill_null(array, 0))
         else:
-            values[:, index] = _integers(array, expression.type)
-        known |= np.where(_numpy(array.is_valid()), np.uint64(1 << index), np.uint64(0))
+            values[:, index] = as_integers(array, expression.type)
+        known |= np.where(as_numpy(array.is_valid()), np.uint64(1 << index), np.uint64(0))
     return values, known
 
 
@@ -195,14 +195,14 @@ def _needed(tables: Tables) -> set[str]:
     return needed
 
 
-def _integers(array: pa.Array, data_type: DataType) -> npt.NDArray[np.int64]:
+def as_integers(array: pa.Array, data_type: DataType) -> npt.NDArray[np.int64]:
     """Values as 64-bit integers, in the representation of `programs`."""
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
     if pa.types.is_null(array.type):
         return np.zeros(len(array), np.int64)
     if data_type.is_fractional:
-        doubles: npt.NDArray[np.float64] = _numpy(pc.fill_null(array.cast(pa.float64()), 0.0))
+        doubles: npt.NDArray[np.float64] = as_numpy(pc.fill_null(array.cast(pa.float64()), 0.0))
         return np.ascontiguousarray(doubles).view(np.int64)
     if data_type.kind is Kind.DECIMAL:
         return _scaled(array, data_type.scale)
@@ -214,7 +214,7 @@ def _integers(array: pa.Array, data_type: DataType) -> npt.NDArray[np.int64]:
         array = array.cast(pa.date32()).cast(pa.int32())
     elif pa.types.is_boolean(array.type):
         array = array.cast(pa.int8())
-    result: npt.NDArray[np.int64] = _numpy(pc.fill_null(array.cast(pa.int64()), 0))
+    result: npt.NDArray[np.int64] = as_numpy(pc.fill_null(array.cast(pa.int64()), 0))
     return result
 
 
@@ -223,13 +223,13 @@ def _scaled(array: pa.Array, scale: int) -> npt.NDArray[np.int64]:
     wide = array.cast(pa.decimal128(38, scale))
     halves = np.frombuffer(wide.buffers()[1], np.int64)[2 * wide.offset : 2 * (wide.offset + len(wide))]
     low, high = halves[0::2], halves[1::2]
-    valid = _numpy(wide.is_valid())
+    valid = as_numpy(wide.is_valid())
     if np.any((low >> 63 != high) & valid):
         raise NotCompiled("decimals of more than 18 digits in the data")
     return np.where(valid, low, 0)
 
 
-def _numpy(array: pa.Array | pa.ChunkedArray) -> npt.NDArray[Any]:
+def as_numpy(array: pa.Array | pa.ChunkedArray) -> npt.NDArray[Any]:
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
     result: npt.NDArray[Any] = array.to_numpy(zero_copy_only=False)

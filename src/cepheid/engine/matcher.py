@@ -23,6 +23,7 @@ from cepheid.engine.kernel import layout as l
 from cepheid.engine.kernel.compiling import announce_compilation
 from cepheid.engine.limits import state_limit
 from cepheid.engine.runs import invariants
+from cepheid.engine.runs.cohorts import match_whole
 from cepheid.engine.runs.decided import Decided, Sift
 from cepheid.engine.runs.pool import Pool, bytes_of, grown, growth_needed, new_pool
 from cepheid.engine.runs.problems import problem, too_large
@@ -54,10 +55,17 @@ def match_partitions(
     `where`: how an error calls a partition and an event. `sift`: which of the matches stay.
     """
     capacity = 1 << (min(max(FEWEST, len(columns.time) // 4), MOST) - 1).bit_length()
+    if tables.compact.is_compact and sift is None:
+        return match_whole(tables, columns, bounds, where, capacity), no_assignments()
     drive = _Drive(tables, new_pool(tables, capacity=capacity))
     drive.matches.sift = sift
     drive.match(columns, bounds, np.zeros(0, np.int64), finish, moment, where)
     return drive.decided()
+
+
+def no_assignments() -> Assignments:
+    """What no match took."""
+    return Assignments(*(np.zeros(0, np.int64) for _ in range(4)))
 
 
 def warm_up() -> None:

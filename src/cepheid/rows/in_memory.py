@@ -86,6 +86,7 @@ def match_rows(
     options: Options,
     asked: Asked = EVERYTHING,
     nulls: str = "error",
+    time_zone: str = "UTC",
 ) -> Found:
     """Run a pattern over all rows; the end of the rows is the end of the input (rule 10)."""
     table = to_table(rows)
@@ -94,10 +95,11 @@ def match_rows(
     if nulls == "drop":
         table = without_nulls(table, order_by)
     keys = distinct_columns(table.column_names, partition_by, "partition_by")
-    measured = Measured(dict(asked.measures), tree, table, keys)
+    schema = Schema.from_arrow(table.schema, time_zone)
+    measured = Measured(dict(asked.measures), tree, schema, keys)
     events = arrange(table, keys, order_by)
     check_units(tree, events.unit, events.order_by[0] if events.order_by else "")
-    automaton = build(tree, bind(tree, Schema.from_arrow(table.schema)))
+    automaton = build(tree, bind(tree, schema))
     check_range(events.time, automaton)
     every_row = asked.rows == "all"
     bare = bool(measured.measures) and not every_row and asked.columns is None
