@@ -56,11 +56,6 @@ class State:
         self._keep_texts()
         return kept
 
-    @property
-    def live_runs(self) -> int:
-        """Runs that wait; some may be over already and wait to be dropped."""
-        return int(self.pool.slots[:, l.K_LIVE].sum())
-
     def waiting(self) -> Integers:
         """The runs themselves, partition by partition."""
         found: Integers = buffer.live_runs(self.pool.lists, self.pool.slots, self.pool.runs)
