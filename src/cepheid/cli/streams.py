@@ -88,17 +88,18 @@ _COLUMNS = {
 
 def _table(watch: Watch) -> Table:
     """The latest micro-batches, and all of them together."""
-    names = ("batch", "events/s", *_COLUMNS, "live runs", "waiting", "lag")
+    added = {shown: name for shown, name in _COLUMNS.items() if name != "irrelevant"}
+    names = ("batch", "events/s", *added, "live runs", "waiting", "lag")
     table = Table(*names, show_footer=True, box=box.SIMPLE_HEAVY, padding=0, show_edge=False)  # for 80 columns
     for column in table.columns:
         column.justify = "right"
     for one in list(watch.seen.values())[-_SHOWN:]:
         rate = f"{one.account.rows / one.seconds:,.0f}" if one.seconds else ""
-        counts = [getattr(one.account, name) for name in _COLUMNS.values()]
+        counts = [getattr(one.account, name) for name in added.values()]
         counts += [one.runs, one.pending]
         table.add_row(str(one.account.batch), rate, *(f"{count:,}" for count in counts), _lag(one))
     table.columns[0].footer = "all"
-    for column, name in zip(table.columns[2:], _COLUMNS.values(), strict=False):
+    for column, name in zip(table.columns[2:], added.values(), strict=False):
         column.footer = f"{watch.total(name):,}"
     return table
 
