@@ -38,7 +38,7 @@ _SECTIONS: dict[str, dict[str, type | tuple[type, ...]]] = {
         "max_bucket_bytes": int,
         "max_runs": int,
         "max_matches_per_event": int,
-        "negation": str,
+        "max_state_bytes": int,
         "watermark": str,
         "max_ahead": str,
         "time": str,

@@ -42,13 +42,13 @@ a job:
   path = "out/matches"              # or table = "...", or format = "console"
   mode = "overwrite"
 
-  [sinks.timeline]                  # batches: some matches on a time axis
+  [sinks.timeline]                  # batch: some matches on a time axis
   path = "out/timeline.html"
 
   [stream]                          # streams only
   checkpoint = "state/shoplifting"
   trigger = "10 seconds"            # or "available now"
-  flush = false                     # true: work through what there is, then end the input
+  flush = false                     # true: process everything available, then end the input
   on_error = "stop"                 # or "skip_moment", "skip_key": reject events that exceed a limit, and go on
 
   [spark]                           # settings, as spark-submit --conf takes them
@@ -65,7 +65,7 @@ def add_to(commands: Any) -> None:
     """Add the command to a parser."""
     run = commands.add_parser(
         "run",
-        help="run a job: rows, a pattern, and where the matches go",
+        help="run a job: a source, a pattern and sinks",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -73,7 +73,7 @@ def add_to(commands: Any) -> None:
     run.add_argument(
         "--set", metavar="KEY=VALUE", action="append", default=[], dest="changes", help="set a key of the job"
     )
-    run.add_argument("--explain", action="store_true", help="say how the job would run, and do not run it")
+    run.add_argument("--explain", action="store_true", help="explain how the job would run, without running it")
     run.set_defaults(run=_run)
 
 

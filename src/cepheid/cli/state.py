@@ -28,7 +28,7 @@ def add_to(commands: Any) -> None:
     """Add the command to a parser."""
     state = commands.add_parser(
         "state",
-        help="say whose state a stream's checkpoint holds, how far the stream has come, and what waits",
+        help="show which pattern a checkpoint belongs to, how far its stream has come, and what is waiting",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -38,7 +38,7 @@ def add_to(commands: Any) -> None:
         metavar="N",
         type=int,
         default=10,
-        help="show so many of the live runs, the oldest first (default: 10); 0: only say how many there are",
+        help="how many live runs to show, oldest first (default: 10); 0: only say how many there are",
     )
     state.set_defaults(run=_state)
 

@@ -21,7 +21,7 @@ from cepheid.conditions.printing import quoted
 from cepheid.conditions.reader import Reader
 from cepheid.conditions.scope import Scope
 from cepheid.conditions.types import Schema
-from cepheid.conditions.vocabulary import AGGREGATES, NOT_DETERMINISTIC, REFUSED_NODES, is_unit
+from cepheid.conditions.vocabulary import AGGREGATES, is_unit, refusal
 from cepheid.errors import ConditionError
 from cepheid.syntax import tree
 from cepheid.syntax.tree import PatternTree
@@ -92,11 +92,9 @@ class _Cut:
         if isinstance(node, exp.Column):
             self._column(node, parameters)
             return
-        refusal = REFUSED_NODES.get(type(node))
-        if refusal is None and isinstance(node, exp.Anonymous) and node.name.upper() in NOT_DETERMINISTIC:
-            refusal = (f"{node.name.lower()}() gives another value each time", "add it to the result afterwards")
-        if refusal is not None:
-            raise condition_error(self._span(node), *refusal)
+        refused = refusal(node)
+        if refused is not None:
+            raise condition_error(self._span(node), *refused)
         for child in node.iter_expressions():
             self._visit(child, parameters)
 

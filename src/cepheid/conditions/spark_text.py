@@ -11,7 +11,7 @@ from sqlglot import exp
 from cepheid.conditions.carets import Span, condition_error
 from cepheid.conditions.dialect import text_range
 from cepheid.conditions.expression import Expression, Name, SparkExpression
-from cepheid.conditions.vocabulary import AGGREGATES, NOT_DETERMINISTIC, REFUSED_NODES, is_unit
+from cepheid.conditions.vocabulary import AGGREGATES, is_unit, refusal
 
 # Everything else is an operator: it gets parentheses, so that it stays together wherever the text is put.
 STAYS_TOGETHER = (exp.Func, exp.Bracket, exp.Dot, exp.Cast, exp.RawString, exp.HexString)
@@ -31,17 +31,15 @@ def spark_expression(text: str, node: exp.Expr) -> SparkExpression:
 def _refuse(text: str, node: exp.Expr) -> None:
     """Raises for what has no meaning here, wherever in the node it stands."""
     for part in node.walk():
-        refusal = REFUSED_NODES.get(type(part))
+        refused = refusal(part)
         name = part.name.upper() if isinstance(part, exp.Anonymous) else ""
-        if refusal is None and name in NOT_DETERMINISTIC:
-            refusal = (f"{name.lower()}() gives another value each time", "compute it as a column before matching")
-        if refusal is None and name in AGGREGATES:
-            refusal = (
+        if refused is None and name in AGGREGATES:
+            refused = (
                 f"{called(node)} is not computed over what variables have taken",
                 f"put it inside, {name}(… v.column …), so that Spark computes it for each event; or use a callable",
             )
-        if refusal is not None:
-            raise condition_error(Span(text, *text_range(part)), *refusal)
+        if refused is not None:
+            raise condition_error(Span(text, *text_range(part)), *refused)
 
 
 def called(node: exp.Expr) -> str:

@@ -17,9 +17,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import AtomicType
 
 from cepheid.conditions.printing import quoted
-from cepheid.engine.negation_after import Gaps, NegationPlan, gaps_of, without_nots
-from cepheid.engine.tables.tabulate import Options, Tables, tabulate
-from cepheid.errors import InputError
+from cepheid.engine.tables.tabulate import Options, Tables
 from cepheid.explain import Execution, Explanation, Timeline, rows_that_travel
 from cepheid.options import Asked, Movement
 from cepheid.spark.buckets import bucket_count, estimated_bytes, parallelism, spread_ids
@@ -37,27 +35,27 @@ __all__ = ["BatchPlan", "DataFrame", "Found"]
 
 
 class Found:
-    """What a pattern finds in a DataFrame: lazy DataFrames of matches and of timeouts."""
+    """What a pattern finds in a DataFrame: matches and timeouts as lazy DataFrames."""
 
     def __init__(self, plan: BatchPlan) -> None:
         self._plan = plan
 
     @cached_property
     def matches(self) -> DataFrame:
-        """One row per match, or one per event of a match."""
+        """One row per match, or with `rows="all"` one row per event of a match."""
         return self._plan.result(timeouts=False)
 
     @cached_property
     def timeouts(self) -> DataFrame:
-        """The same for partial matches that ran out of time, with the moment `at` which they did."""
+        """The runs that ran out of time, with the moment `at` which they did."""
         return self._plan.result(timeouts=True)
 
     def explain(self) -> Explanation:
-        """What the pattern means and how Spark runs it on this DataFrame."""
+        """Explain what the pattern means and how Spark runs it on this DataFrame."""
         return self._plan.explain()
 
     def timeline(self, n: int = 10) -> Timeline:
-        """Matches and events of up to `n` partitions on a time axis; runs the plan and collects what is drawn."""
+        """Draw matches and events of up to `n` partitions on a time axis. Runs the query and collects what is drawn."""
         plan = self._plan
         drawn = BatchPlan(
             plan.tree, plan.rows, plan.partition_by, plan.order_by, Asked(), plan.movement, plan.options
@@ -77,22 +75,9 @@ class BatchPlan(Plan):
         asked: Asked,
         movement: Movement,
         options: Options,
-        negation: NegationPlan = "pushed",
     ) -> None:
         self.movement = movement
-        if negation == "after" and movement.shuffle == "spark":
-            raise InputError('negation="after" goes with shuffle="packed" only.\n  Leave one of the two out.')
-        self._sifts = negation == "after"
         super().__init__(tree, rows, partition_by, order_by, asked, options)
-
-    @cached_property
-    def gaps(self) -> Gaps | None:
-        """The nots that are looked at behind the engine, if they are."""
-        return gaps_of(self.automaton) if self._sifts else None
-
-    def _tabulated(self, options: Options) -> Tables:
-        automaton = self.automaton if self.gaps is None or options.timeouts else without_nots(self.automaton)
-        return tabulate(automaton, options)
 
     @cached_property
     def buckets(self) -> int:
@@ -113,7 +98,7 @@ class BatchPlan(Plan):
         work = (tables.for_workers(), self.partition_by, self.order_by, self.output.shape(timeouts), timeouts)
         schema = self.output.worker_schema(timeouts)
         if self.movement.shuffle == "packed":
-            packed = MatchPacked(*work, self.movement.max_bucket_bytes, None if timeouts else self.gaps)
+            packed = MatchPacked(*work, self.movement.max_bucket_bytes)
             matched = self._packed(prepared, tables).mapInArrow(shipped(packed), schema)
         else:
             matched = self._sorted(prepared).mapInArrow(shipped(MatchSorted(*work)), schema)

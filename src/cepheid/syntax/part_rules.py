@@ -34,7 +34,7 @@ from cepheid.syntax.tree import (
     describe,
     elements,
     negations,
-    variables,
+    walk,
 )
 from cepheid.syntax.windows import PATTERN, lengths
 
@@ -78,12 +78,13 @@ def _named(tree: PatternTree) -> Iterator[tuple[str, str]]:
     """Every name of the pattern, with how an error calls its owner."""
     for before in tree.not_before:
         yield before.name, f"not_before {before.name!r}"
-    for _, negation in negations(tree.body):
-        yield negation.name, describe(negation)
-    for _, element, variable in variables(tree.body):
-        yield variable.name, describe(element)
-        for fold in variable.folds:
-            yield fold.name, f"fold {fold.name!r} of {describe(element)}"
+    for _, part in walk(tree.body):
+        if isinstance(part, Not):
+            yield part.name, describe(part)
+        elif isinstance(part.body, Variable):
+            yield part.body.name, describe(part)
+            for fold in part.body.folds:
+                yield fold.name, f"fold {fold.name!r} of {describe(part)}"
 
 
 def _check_links(sequence: Sequence, owner: str) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from cepheid.engine.kernel.buffer import sort_nodes
 from cepheid.engine.kernel.compiling import compiled, inlined
+from cepheid.engine.kernel.forbidding import forbid, is_forbidden, was_forbidden
 from cepheid.engine.kernel.layout import *
 from cepheid.engine.kernel.machine import evaluate
 from cepheid.engine.kernel.timers import add_timer, pop_timer
@@ -51,6 +52,18 @@ def ending_due(params, positions, guards, time, runs, nodes, run, is_next):
     for guard in range(positions[ending, S_CONTINUATIONS], positions[ending, S_CONTINUATIONS_END]):
         if is_next or guards[guard, G_KIND] == NOT_FOLLOWED:
             due = max(due, guarded_until(params, guards, time, nodes, guard, runs[run, R_NODE]))
+    return due
+
+
+@compiled
+def last_deadline(params, positions, guards, time, runs, nodes, run):
+    """When the last of those nots of an ending that have a deadline stops guarding; -NEVER if none has."""
+    ending = runs[run, R_POSITION]
+    due = np.int64(-NEVER)
+    for guard in range(positions[ending, S_CONTINUATIONS], positions[ending, S_CONTINUATIONS_END]):
+        until = guarded_until(params, guards, time, nodes, guard, runs[run, R_NODE])
+        if until != NEVER:
+            due = max(due, until)
     return due
 
 
@@ -109,33 +122,6 @@ def is_forestalled(a, e, w, run, start, last):
 
 
 @compiled
-def forbid(params, ordinal, forbidden, nodes, slots, slot, node):
-    """Apply the skip strategy to an emitted match (rule 8). Returns DONE or what is wrong."""
-    kind = params[P_SKIP]
-    start = nodes[node, N_START]
-    if kind == TO_NEXT:
-        forbidden[start] = 1
-        return DONE
-    allowed = ordinal[nodes[node, N_EVENT]] + 1
-    if kind != PAST_LAST:
-        found = np.int64(NONE)
-        link = np.int64(node)
-        while link != NONE:
-            if nodes[link, N_STATE] & VARIABLE == params[P_SKIP_VARIABLE]:
-                found = np.int64(nodes[link, N_EVENT])
-                if kind == TO_LAST:
-                    break
-            link = np.int64(nodes[link, N_PREVIOUS])
-        if found == NONE:
-            return SKIP_TARGET_MISSING if params[P_OR_FAIL] else DONE
-        if found == start and params[P_OR_FAIL]:
-            return SKIP_TO_START
-        allowed = ordinal[found]
-    slots[slot, K_FIRST_ALLOWED] = max(slots[slot, K_FIRST_ALLOWED], allowed)
-    return DONE
-
-
-@compiled
 def emit(a, e, w, slot, partition, moment):
     """The candidates of one moment, in order, through the skip filter. Returns DONE or what is wrong."""
     count = w.counters[Q_CANDIDATES]
@@ -146,9 +132,7 @@ def emit(a, e, w, slot, partition, moment):
     for place in range(count):
         node = w.candidates[place]
         start = w.nodes[node, N_START]
-        if e.ordinal[start] < w.slots[slot, K_FIRST_ALLOWED]:
-            continue
-        if a.params[P_SKIP] == TO_NEXT and e.forbidden[start] != 0:
+        if is_forbidden(a, e, w, slot, start):
             continue
         if a.params[P_NOT_BEFORE] > 0:
             if happened_before(a.params, a.not_before, a.programs, e.time, e.ordinal, e.before, w.nodes, node):
@@ -163,10 +147,9 @@ def emit(a, e, w, slot, partition, moment):
         w.matches[out, 2] = partition
         w.counters[Q_MATCHES] = out + 1
         if a.params[P_SKIP] != NO_SKIP:
-            problem = forbid(a.params, e.ordinal, e.forbidden, w.nodes, w.slots, slot, node)
+            problem = forbid(a.params, e.ordinal, e.forbidden, w.nodes, w.slots, slot, node, moment)
             if problem != DONE:
                 return problem
-            w.slots[slot, K_FORBIDDEN_AT] = moment
     return DONE
 
 
@@ -217,10 +200,7 @@ def moment_decided(a, e, w, slot, partition, moment, ordinal, is_end):
             continue
         node = w.runs[run, R_NODE]
         start = w.nodes[node, N_START]
-        is_forbidden = e.ordinal[start] < w.slots[slot, K_FIRST_ALLOWED] or (
-            a.params[P_SKIP] == TO_NEXT and e.forbidden[start] != 0
-        )
-        if is_forbidden and w.slots[slot, K_FORBIDDEN_AT] < moment:
+        if was_forbidden(a, e, w, slot, start, moment):
             continue
         first = a.positions[position, S_CONTINUATIONS]
         window = later_by(e.time[start], a.params[P_WITHIN])
@@ -249,12 +229,16 @@ def moment_decided(a, e, w, slot, partition, moment, ordinal, is_end):
         run = w.due[place]
         if w.runs[run, R_POSITION] >= a.params[P_POSITIONS] and w.runs[run, R_OPEN] != 0:
             decide_ending(w.runs, w.nodes, w.candidates, w.counters, run)
-    if is_end:  # a not_next that would wait for an event without end
+    if is_end:  # rule 6: a not_next without a deadline ends now; other nots of its ending go on guarding
         run = w.slots[slot, K_FRESH]
         while run != NONE:
             if w.runs[run, R_POSITION] >= a.params[P_POSITIONS] and w.runs[run, R_OPEN] != 0:
                 if ending_due(a.params, a.positions, a.guards, e.time, w.runs, w.nodes, run, True) == NEVER:
-                    decide_ending(w.runs, w.nodes, w.candidates, w.counters, run)
+                    last = last_deadline(a.params, a.positions, a.guards, e.time, w.runs, w.nodes, run)
+                    if last <= moment:
+                        decide_ending(w.runs, w.nodes, w.candidates, w.counters, run)
+                    else:
+                        add_timer(w.timers, w.counters, w.slots, slot, K_TIMERS, last, run, w.extra[run, X_GENERATION])
             run = np.int64(w.runs[run, R_NEXT])
     if w.counters[Q_CANDIDATES] > 0:
         return emit(a, e, w, slot, partition, moment)

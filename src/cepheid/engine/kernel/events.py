@@ -40,6 +40,7 @@ from cepheid.engine.kernel.deciding import (
     moment_decided,
     start_timers,
 )
+from cepheid.engine.kernel.forbidding import is_forbidden
 from cepheid.engine.kernel.layout import *
 from cepheid.engine.kernel.lists import clear, is_gone, place_in_index, settle, sweep
 from cepheid.engine.kernel.machine import evaluate, update_registers
@@ -375,11 +376,7 @@ def place_created(a, e, w, slot, event, lingers):
         if run == NONE:
             continue
         node, target = np.int64(w.created[place, 4]), w.created[place, 2]
-        start = w.nodes[node, N_START]
-        is_forbidden = e.ordinal[start] < w.slots[slot, K_FIRST_ALLOWED] or (
-            a.params[P_SKIP] == TO_NEXT and e.forbidden[start] != 0
-        )
-        if is_forbidden and not lingers:
+        if not lingers and is_forbidden(a, e, w, slot, w.nodes[node, N_START]):
             free_run(w.runs, w.extra, w.counters, run)
             continue
         w.runs[run, R_NODE] = node
@@ -441,8 +438,11 @@ def most_created(a, e, w, slot, event):
 
 @compiled
 def fits(a, w, slot, spare):
-    """Whether the pool has room for so many new runs, and for all that time may decide before them."""
+    """Whether the pool has room for so many new runs, and for all that time may decide before them. `runs.pool` makes
+    as much room as is asked for here."""
     live = w.slots[slot, K_LIVE] if a.params[P_TIMED] else np.int64(0)
+    w.counters[Q_NEEDED] = spare
+    w.counters[Q_NEEDED_WAITING] = live
     if w.counters[Q_USED_RUNS] + spare > w.runs.shape[0] or w.counters[Q_USED_NODES] + spare > w.nodes.shape[0]:
         return False
     if spare + live > w.created.shape[0] or w.counters[Q_MATCHES] + spare + live > w.matches.shape[0]:
@@ -450,7 +450,7 @@ def fits(a, w, slot, spare):
     if a.params[P_TIMED]:
         return (
             w.counters[Q_USED_TIMERS] + 2 * (spare + live) <= w.timers.shape[0]
-            and w.counters[Q_TIMEOUTS] + live + 2 <= w.timeouts.shape[0]
+            and w.counters[Q_TIMEOUTS] + spare + live <= w.timeouts.shape[0]
         )
     return True
 
@@ -491,7 +491,7 @@ def handle(a, e, w, slot, partition, event):
         begin_runs(a, e, w, event)
     if w.counters[Q_PROBLEM] != NONE:
         return w.counters[Q_PROBLEM]
-    lingers = a.params[P_TIMEOUTS] != 0 and a.params[P_COUNT] != NEVER
+    lingers = a.params[P_LINGERS] != 0
     if w.counters[Q_CREATED] > 0:
         if a.params[P_AMBIGUOUS] and w.counters[Q_CREATED] > 1:
             merge_created(w.runs, w.extra, w.created, w.spare, w.counters)

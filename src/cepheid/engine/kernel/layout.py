@@ -31,7 +31,10 @@ P_INDEXED = 15
 """Whether any position has an index."""
 P_NOT_BEFORE_READS = 16
 """Whether a not at the start reads variables."""
-P_SIZE = 17
+P_LINGERS = 17
+"""Whether a run whose start is forbidden stays to the end of that moment: it may time out then (rule 9). Only count
+windows end in the midst of a moment."""
+P_SIZE = 18
 
 # positions (and endings)
 S_CONTINUATIONS = 0
@@ -135,12 +138,16 @@ T_SIZE = 5
 K_FRESH = 0
 K_LIVE = 1
 K_FIRST_ALLOWED = 2
+"""The ordinal of the first start that no match forbids."""
 K_FORBIDDEN_AT = 3
+"""The moment at which a match last forbade starts."""
 K_TIMERS = 4
 K_COUNT_TIMERS = 5
 K_NOW = 6
 """Where time stands; NONE before the first event."""
-K_BEFORE = 7
+K_ALLOWED_BEFORE = 7
+"""What K_FIRST_ALLOWED was before that moment."""
+K_BEFORE = 8
 """From here on, two numbers for each not at the start: ordinal and time of the last event that satisfied it. Of a not
 that reads variables: row and time of the last event that passes its test on the event alone."""
 
@@ -163,7 +170,11 @@ Q_CANDIDATES = 8
 Q_PROBLEM = 9
 Q_PROBLEM_VALUE = 10
 """How many matches one event had, where that was too many; the predicate that failed."""
-Q_SIZE = 11
+Q_NEEDED = 11
+"""Where the pool has no room: how many runs and nodes the next event may create,"""
+Q_NEEDED_WAITING = 12
+"""and how many waiting runs time may decide before it."""
+Q_SIZE = 13
 
 # what comes behind the last event
 AS_IT_IS, ADVANCE, END = range(3)

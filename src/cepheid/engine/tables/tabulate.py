@@ -13,11 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from cepheid.automaton.extent import beyond_twelve_rules
 from cepheid.automaton.fingerprint import fingerprint
 from cepheid.automaton.model import Automaton, Position, Take
 from cepheid.conditions import Predicate, Registers
-from cepheid.conditions.expression import Expression, SparkExpression
+from cepheid.conditions.expression import TRUE, Expression, SparkExpression
 from cepheid.engine.kernel import layout as l
+from cepheid.engine.tables import compact, dominance
 from cepheid.engine.tables.pages import pages
 from cepheid.engine.tables.programs import Compiler, NotCompiled
 from cepheid.syntax.tree import Contiguity, EventCount, NotLink, SkipKind, Span
@@ -33,6 +35,8 @@ _SKIPS = {
     SkipKind.TO_LAST: l.TO_LAST,
 }
 NO_LIMIT = l.NEVER
+ALLOWED = l.NEVER
+"""The moment at which a start was forbidden, of one that was not."""
 
 
 class Arrays(NamedTuple):
@@ -69,13 +73,28 @@ class Tables:
     """The registers that hold codes of texts."""
     pages: tuple[tuple[int, ...], ...]
     """The predicates that each word of an event's bits holds, bit by bit (see `pages`)."""
+    compact: compact.Decision
+    """Whether whole partitions are matched by cohorts."""
+    registers_read: npt.NDArray[np.uint64]
+    """For each position, bits of the registers that a run there may still have read."""
     taken_before: str | None = None
     """The fingerprint, if it was taken before conditions were reduced to their text, which holds names of variables."""
+    max_state_bytes: int | None = None
 
     @property
     def fingerprint(self) -> str:
         """What saved state names the pattern by."""
         return self.taken_before or fingerprint(self.automaton)
+
+    @property
+    def forbids_single_starts(self) -> bool:
+        """Whether what is forbidden must be noted start by start (`to_next`)."""
+        return bool(self.arrays.params[l.P_SKIP] == l.TO_NEXT)
+
+    @property
+    def nots_before(self) -> int:
+        """The number of nots at the start."""
+        return int(self.arrays.params[l.P_NOT_BEFORE])
 
     def for_workers(self) -> Tables:
         """The same tables without what cannot travel to another process: conditions stay as their text."""
@@ -94,7 +113,14 @@ class Options:
     timeouts: bool = False
     max_runs: int = 10_000_000
     max_matches_per_event: int = 1_000_000
+    max_state_bytes: int | None = None
+    """What partial matches, and matches not yet handed over, may take; None: a share of the memory (`limits`)."""
     dominance: bool = True
+    computes_early: bool = False
+    """Whether values that may fail are computed for all events that may need them: on Spark, where nobody can compute
+    them later (see `programs`)."""
+    compact: bool = True
+    """Whether partial matches with the same future may be kept as one (see `compact`)."""
 
 
 def tabulate(automaton: Automaton, options: Options) -> Tables:
@@ -102,23 +128,21 @@ def tabulate(automaton: Automaton, options: Options) -> Tables:
     return _Tabulation(automaton, options).tables()
 
 
-def dominance(automaton: Automaton, options: Options) -> int:
-    """Which runs may stand for others (`lists` says why this is right)."""
-    skip = automaton.skip.kind
-    if not options.dominance or options.timeouts:
-        return l.DOMINANCE_OFF
-    if skip not in (SkipKind.PAST_LAST_EVENT, SkipKind.TO_NEXT):
-        return l.DOMINANCE_OFF
-    if skip is SkipKind.PAST_LAST_EVENT and automaton.window is None and not automaton.not_before:
-        return l.DOMINANCE_OVERALL
-    return l.DOMINANCE_PER_START
+def _own_event(automaton: Automaton) -> dict[str, Expression]:
+    """By variable, what its events satisfy by themselves; nothing of a variable that several conditions take."""
+    found: dict[str, Expression] = {}
+    for position in automaton.positions:
+        for take in (*(way.take for way in position.continuations), *position.rivals):
+            name, own = automaton.variables[take.variable], automaton.predicates[take.predicate].own_event
+            found[name] = own if found.get(name, own) == own else TRUE
+    return found
 
 
 class _Tabulation:
     def __init__(self, automaton: Automaton, options: Options) -> None:
         self.automaton = automaton
         self.options = options
-        self.compiler = Compiler(automaton.registers)
+        self.compiler = Compiler(automaton.registers, _own_event(automaton), options.computes_early)
         self.lists: list[int] = []
         self.ways: list[list[int]] = []
         self.sets: list[list[int]] = []
@@ -132,12 +156,14 @@ class _Tabulation:
         automaton = self.automaton
         if len(automaton.variables) > MAXIMUM_VARIABLES:
             raise NotCompiled(f"more than {MAXIMUM_VARIABLES} variables")
+        if (beyond := beyond_twelve_rules(automaton)) is not None:
+            raise NotCompiled(beyond)
         if any(predicate.calls_python for predicate in automaton.predicates):
             raise NotCompiled("a Python callable")
         programs = np.zeros((len(automaton.predicates), 2), np.int64)
         for index, predicate in enumerate(automaton.predicates):
             if predicate.rest is not None:
-                programs[index] = self.compiler.condition(predicate.rest)
+                programs[index] = self.compiler.condition(predicate.rest, predicate.own_event)
         for position in automaton.positions:
             for ending in position.endings:
                 self.endings.setdefault(ending, len(automaton.positions) + len(self.endings))
@@ -178,6 +204,18 @@ class _Tabulation:
             code.known_at_first,
             tuple(code.texts),
             self.pages.predicates,
+            compact.decide(automaton, self.options.timeouts, self.options.compact),
+            compact.registers_read(
+                arrays.positions,
+                arrays.ways,
+                arrays.lists,
+                arrays.programs,
+                arrays.code,
+                arrays.updates,
+                arrays.updates_of,
+                len(automaton.positions),
+            ),
+            max_state_bytes=self.options.max_state_bytes,
         )
 
     def params(self) -> npt.NDArray[np.int64]:
@@ -194,7 +232,8 @@ class _Tabulation:
         params[l.P_AMBIGUOUS] = self.is_ambiguous()
         params[l.P_TIMEOUTS] = options.timeouts
         params[l.P_TIMED] = options.timeouts or bool(self.endings)
-        params[l.P_DOMINANCE] = dominance(automaton, options)
+        params[l.P_DOMINANCE] = dominance.decide(automaton, options.timeouts, options.dominance).dominance.value
+        params[l.P_LINGERS] = options.timeouts and isinstance(window, EventCount)
         params[l.P_NOT_BEFORE] = len(automaton.not_before)
         params[l.P_NOT_BEFORE_READS] = any(automaton.predicates[i].reads_variables for i in automaton.not_before)
         params[l.P_MAX_RUNS] = options.max_runs
@@ -220,7 +259,7 @@ class _Tabulation:
         row[l.S_CONTINUATIONS] = len(self.ways)
         for continuation in position.continuations:
             way, sets = self.take(continuation.take, number)
-            way[l.C_RIVALS] = sum(1 << index for index in continuation.greedy)
+            way[l.C_RIVALS] = sum(1 << index for index in set(continuation.greedy))  # equal loops are one rival
             sets[l.B_NOT_NEXT] = self.bits(number, continuation.not_next)
             sets[l.B_NOT_FOLLOWED] = self.bits(number, continuation.not_followed_by)
             self.ways.append(way)
