@@ -46,7 +46,7 @@ def add_to(commands: Any) -> None:
 def _state(arguments: argparse.Namespace) -> int:
     from cepheid.spark.embedded import job_session
     from cepheid.spark.stream.checkpoint.facts import checkpoint_facts
-    from cepheid.spark.stream.state.reader import totals
+    from cepheid.spark.stream.state.totals import totals
 
     console = Console(highlight=False, soft_wrap=True)
     with job_session("cepheid state", {}) as session:

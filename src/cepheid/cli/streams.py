@@ -35,7 +35,7 @@ def run_stream(console: Console, job: Job, found: FoundInStream) -> int:
         raise InputError("the source is a stream, but [source] does not say so.\n  Write stream = true there.")
     given = job.stream
     sinks = {name: _sink(sink) for name, sink in job.sinks.items()}
-    how = Starting(given.checkpoint, sinks, given.trigger, flush=given.flush, on_error=given.on_error)
+    how = Starting(given.checkpoint, sinks, given.trigger, flush=given.flush, on_error=given.on_error, idle=given.idle)
     session = found.plan.session
     others = running(session)
     watch = Watch(session, given.checkpoint)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import time
 import warnings
-from collections.abc import Iterator
-from datetime import datetime, timedelta
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -172,6 +173,38 @@ def test_what_may_change_between_starts(spark: SparkSession, source: Source, tmp
         measured("a", "b", total="SUM({a}.id + 1)", kind="LAST({b}.name)")
 
 
+def test_time_moves_on_with_the_clock_while_the_source_is_silent(
+    spark: SparkSession, source: Source, tmp_path: Path
+) -> None:
+    """A missing answer is noticed although no event comes at all; what comes too late after that is late."""
+    unanswered = Pattern.begin("a").where("name = 'a'").not_followed_by("b").where("name = 'b'").within("2 seconds")
+    found = unanswered.match(source.stream, partition_by="key", order_by=["ts", "id"], watermark="1 second")
+    query = found.start(matches="memory", late="memory", checkpoint=str(tmp_path / "c"), idle="1 second")
+    now = datetime.now(UTC).replace(tzinfo=None, microsecond=0)
+    source.put(("x", now.isoformat(), 1, "a"))
+    wait_for(lambda: spark.table("matches").count())
+    [match] = spark.table("matches").collect()
+    assert (match["a"]["id"], match["at"]) == (1, now + timedelta(seconds=2))
+    lines = list((tmp_path / "c" / "cepheid" / "control").glob("*.txt"))
+    source.put(("x", (now + timedelta(seconds=1)).isoformat(), 2, "b"))
+    wait_for(lambda: spark.table("late").count())
+    assert [row["id"] for row in spark.table("late").collect()] == [2]
+    counted = accounts(query)
+    assert sum(one.rows for one in counted) == 2 and sum(one.handled for one in counted) == 1
+    time.sleep(2)
+    query.stop()
+    assert list((tmp_path / "c" / "cepheid" / "control").glob("*.txt")) == lines  # nothing waits: time stands still
+    again = found.start(matches="memory", late="memory", checkpoint=str(tmp_path / "c"), trigger="available now")
+    again.awaitTermination()  # lines that move time are no flush
+
+
+def wait_for(is_so: Callable[[], Any], seconds: float = 60) -> None:
+    until = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < until, "nothing came"
+        time.sleep(0.2)
+
+
 def test_a_second_query_on_a_checkpoint_is_refused(spark: SparkSession, source: Source, tmp_path: Path) -> None:
     def start() -> Any:
         found = A_B.match(source.stream, partition_by="key", order_by="ts")
@@ -256,6 +289,13 @@ def test_what_is_refused(spark: SparkSession, source: Source, tmp_path: Path) ->
             match(stream=source.stream.withColumn(name, F.lit(1)))
     with pytest.raises(InputError, match="on_error='ignore' is neither"):
         match().start(matches="console", checkpoint=str(tmp_path / "c"), on_error="ignore")
+    for more in ({"flush": True}, {"trigger": "available now"}):
+        with pytest.raises(InputError, match="waits for events, and this query ends"):
+            match().start(matches="console", checkpoint=str(tmp_path / "c"), idle="1 second", **more)
+    with pytest.raises(InputError, match="moves the watermark, but the stream brings one of its own"):
+        match(stream=marked).start(matches="console", checkpoint=str(tmp_path / "c"), idle="1 second")
+    with pytest.raises(InputError, match="idle = 'soon' is no length of time"):
+        match().start(matches="console", checkpoint=str(tmp_path / "c"), idle="soon")
     with pytest.raises(InputError, match="is not understood by Spark"):
         match().start(matches="console", checkpoint=str(tmp_path / "c"), trigger={"processingTime": "soon"})
     with pytest.raises(InputError, match="takes events in the order in which they come"):
