@@ -64,6 +64,8 @@ def test_an_argument_that_there_is_not() -> None:
 @pytest.mark.parametrize("value", NO_COUNTS)
 @pytest.mark.parametrize("name", Limits.__slots__)
 def test_limits(name: str, value: Any) -> None:
+    if name == "max_state_bytes" and value is None:  # which means: by the machine's memory
+        return
     with pytest.raises(InputError, match=name):
         Limits(**{name: value})
 

@@ -6,10 +6,12 @@ Thin: the builder is in `syntax`, the meaning in the rooms below, which are impo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from html import escape
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
-from cepheid.errors import InputError
+from cepheid.errors import CepheidError, InputError
 from cepheid.options import (
+    EVERYTHING,
     LIMITS,
     Asked,
     Further,
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from cepheid.engine.tables.tabulate import Options
     from cepheid.explain import Diagram, Explanation
     from cepheid.explain.found import FoundRows
+    from cepheid.rows.in_memory import Found
     from cepheid.spark.batch import DataFrame
     from cepheid.spark.batch import Found as FoundInDataFrame
     from cepheid.spark.stream.found import FoundInStream
@@ -100,17 +103,12 @@ class Pattern(PatternBuilder):
         checked_nulls(nulls)
         search = Search(self.tree, to_table(events), self._key(partition_by), names(order_by, "order_by"))
         options = _engine_options(limits_of(limits, single))
-        found = match_rows(
-            self.tree,
-            search.rows,
-            search.partition_by,
-            search.order_by,
-            options,
-            checked_plan(negation),
-            asked,
-            nulls,
-        )
-        return FoundRows(found, search)
+
+        def found(asked: Asked) -> Found:
+            plan, keys, order = checked_plan(negation), search.partition_by, search.order_by
+            return match_rows(self.tree, search.rows, keys, order, options, plan, asked, nulls)
+
+        return FoundRows(found(asked), search, None if asked == EVERYTHING else lambda: found(EVERYTHING))
 
     def match(
         self,
@@ -315,6 +313,13 @@ class Pattern(PatternBuilder):
 
         self.check()
         return draw(self.tree, format, of)
+
+    def _repr_html_(self) -> str | None:
+        """A notebook draws the pattern; one that is not complete yet, or malformed, is shown as text."""
+        try:
+            return self.diagram()._repr_html_()
+        except CepheidError as error:
+            return f"<pre>{escape(str(self))}\n{escape(str(error))}</pre>"
 
     def to_json(self) -> str:
         """The whole pattern as JSON. Callables and Spark Columns cannot be written."""
