@@ -36,7 +36,6 @@ from cepheid.syntax.validation import check
 
 if TYPE_CHECKING:
     from cepheid.automaton.model import Automaton
-    from cepheid.engine.negation_after import NegationPlan
     from cepheid.engine.tables.tabulate import Options
     from cepheid.explain import Diagram, Explanation
     from cepheid.explain.found import FoundRows
@@ -72,8 +71,8 @@ class Pattern(PatternBuilder):
         columns: str | Iterable[str] | None = None,
         rows: Rows = "one",
         nulls: Nulls = "error",
+        time_zone: str = "UTC",
         limits: Limits | None = None,
-        negation: NegationPlan = "pushed",
         **single: Unpack[SingleLimits],
     ) -> FoundRows:
         """Find the pattern in rows in memory: dicts, a pandas DataFrame or an Arrow table.
@@ -83,7 +82,8 @@ class Pattern(PatternBuilder):
         in the order given. Rows with NULL in these columns are an error; `nulls="drop"` drops them instead. The end of
         the rows is the end of the input: everything that still waits is decided.
 
-        `measures`, `columns` and `rows` shape the result as in `match`.
+        `measures`, `columns` and `rows` shape the result as in `match`. `time_zone` is what Spark calls the session's
+        time zone: its clock is read by `HOUR(ts)`, and by `TIMESTAMP '…'` where the text names no zone.
 
         >>> from cepheid import Pattern
         >>> rise = Pattern.begin("low").followed_by("high").where("price > 2 * LAST(low.price)").within(10)
@@ -92,7 +92,7 @@ class Pattern(PatternBuilder):
         >>> [(match["low"]["price"], match["high"]["price"]) for match in found.matches]
         [(5, 12)]
         """
-        from cepheid.engine.negation_after import checked_plan
+        from cepheid.conditions.casting import zone_of
         from cepheid.explain.found import FoundRows, Search
         from cepheid.rows.given import to_table
         from cepheid.rows.in_memory import match_rows
@@ -101,12 +101,13 @@ class Pattern(PatternBuilder):
         known_arguments(single, "match_events", SingleLimits.__annotations__)
         asked = Asked.of(measures, columns, rows)
         checked_nulls(nulls)
-        search = Search(self.tree, to_table(events), self._key(partition_by), names(order_by, "order_by"))
+        zone_of(time_zone)
+        search = Search(self.tree, to_table(events), self._key(partition_by), names(order_by, "order_by"), time_zone)
         options = _engine_options(limits_of(limits, single))
 
         def found(asked: Asked) -> Found:
-            plan, keys, order = checked_plan(negation), search.partition_by, search.order_by
-            return match_rows(self.tree, search.rows, keys, order, options, plan, asked, nulls)
+            keys, order = search.partition_by, search.order_by
+            return match_rows(self.tree, search.rows, keys, order, options, asked, nulls, time_zone)
 
         return FoundRows(found(asked), search, None if asked == EVERYTHING else lambda: found(EVERYTHING))
 
@@ -153,9 +154,7 @@ class Pattern(PatternBuilder):
         others: Any = {name: value for name, value in further.items() if name not in LIMITS}
         if require_dataframe(events).isStreaming:
             shuffled = others.pop("shuffle", "packed") != "packed"
-            _refuse_on_stream(
-                shuffle=shuffled, nulls=nulls != "error", negation=others.pop("negation", "pushed") != "pushed"
-            )
+            _refuse_on_stream(shuffle=shuffled, nulls=nulls != "error")
             return self.match_stream(events, **common, **others)
         if others.pop("time", "event") != "event":
             raise InputError(
@@ -180,7 +179,6 @@ class Pattern(PatternBuilder):
         buckets: int | None = None,
         shuffle: Shuffle = "packed",
         limits: Limits | None = None,
-        negation: NegationPlan = "pushed",
     ) -> FoundInDataFrame:
         """Like `match`, for batch DataFrames only.
 
@@ -188,7 +186,6 @@ class Pattern(PatternBuilder):
         input. A bucket is held in a worker's memory, up to `limits.max_bucket_bytes`. With `shuffle="spark"` Spark
         sorts the rows instead, which is slower but has no such limit.
         """
-        from cepheid.engine.negation_after import checked_plan
         from cepheid.spark.batch import BatchPlan, Found
         from cepheid.spark.session import require_dataframe
 
@@ -198,9 +195,7 @@ class Pattern(PatternBuilder):
         asked, keys, order = Asked.of(measures, columns, rows), self._key(partition_by), names(order_by, "order_by")
         limits = limits_of(limits)
         movement = Movement(buckets, shuffle, nulls, limits.max_bucket_bytes)
-        plan = BatchPlan(
-            self.tree, events, keys, order, asked, movement, _engine_options(limits), checked_plan(negation)
-        )
+        plan = BatchPlan(self.tree, events, keys, order, asked, movement, _engine_options(limits))
         plan.tables(yes_or_no(timeouts, "timeouts"))
         return Found(plan)
 

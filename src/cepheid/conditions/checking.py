@@ -12,6 +12,7 @@ from datetime import datetime
 from cepheid.conditions import promotion, types
 from cepheid.conditions.carets import Span, condition_error, did_you_mean
 from cepheid.conditions.casting import cast
+from cepheid.conditions.constants import constant_value
 from cepheid.conditions.expression import (
     ARITHMETIC,
     COMPARISONS,
@@ -28,7 +29,9 @@ from cepheid.conditions.expression import (
     Operation,
     Operator,
     SparkExpression,
+    with_children,
 )
+from cepheid.conditions.failing import can_fail
 from cepheid.conditions.functions.definition import Arguments
 from cepheid.conditions.functions.table import function_of
 from cepheid.conditions.printing import quoted
@@ -167,7 +170,7 @@ class Checker:
             problem = f"`{column}` is a {column.type} and has no field `{fields[0]}`"
             raise self._error(name.span, problem, f"`{name.parts[0]}` is also no variable of the pattern")
         path = "".join(f".{quoted(part)}" for part in fields)
-        return SparkExpression("what is inside a map or an array", (column, path), span=name.span)
+        return self._typed(SparkExpression("what is inside a map or an array", (column, path), span=name.span))
 
     def _unknown_name(self, name: Name) -> ConditionError:
         head, *fields = name.parts
@@ -245,7 +248,18 @@ class Checker:
                 parts.extend(bound.parts)
             else:
                 parts.append(bound)
-        return SparkExpression(node.function, tuple(parts), type=node.type, span=node.span)
+        bound_node = SparkExpression(node.function, tuple(parts), type=node.type, span=node.span)
+        return self._typed(bound_node)
+
+    def _typed(self, node: SparkExpression) -> Expression:
+        """The node with the type that Spark gives it, if Spark is there to say so."""
+        ask = self._scope.schema.type_in_spark if self._scope.schema is not None else None
+        if ask is None:
+            return node
+        try:
+            return replace(node, type=ask(str(node)))
+        except ValueError as error:
+            raise self._error(node.span, str(error), "is it spelt as Spark spells it?") from None
 
     # ── types ────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -260,7 +274,8 @@ class Checker:
             except EvaluationError as error:
                 remedy = f"the other side is of type {target}" if implicit else "check the value and the type"
                 raise self._error(span, str(error), remedy) from None
-        return Cast(operand, implicit, zone, type=target, span=span)
+        bound = Cast(operand, implicit, zone, type=target, span=span)
+        return bound if operand.type.is_numeric and target.is_numeric else _moved_inside(bound)
 
     def _operation(self, operator: Operator, operands: tuple[Expression, ...], span: Span | None) -> Expression:
         if operator in _TO_BOOLEAN:
@@ -284,8 +299,11 @@ class Checker:
 
     def _call(self, call: Call, operands: tuple[Expression, ...]) -> Expression:
         arguments = Arguments(call.name, operands, call.span, self.coerce, self._error, self._alike)
-        coerced, result = function_of(call).types(arguments)
-        return Call(call.name, coerced, type=result, span=call.span)
+        function = function_of(call)
+        coerced, result = function.types(arguments)
+        bound = Call(call.name, coerced, type=result, span=call.span)
+        is_moved = function.kernel is None and not function.skips_nulls
+        return _moved_inside(bound) if is_moved else bound
 
     def _type_of_all(self, called: str, operands: tuple[Expression, ...], span: Span | None) -> DataType:
         together = operands[0].type
@@ -338,3 +356,21 @@ class Checker:
 
     def _error(self, span: Span | None, problem: str, remedy: str) -> ConditionError:
         return condition_error(span, problem, remedy, self._scope.place)
+
+
+def _moved_inside(node: Call | Cast) -> Expression:
+    """`f(LAST(v.c))` as `LAST(f(v.c))`, so that what is computed of one event alone is a column of that event.
+
+    Both are the same (also of FIRST, and with an offset) if f has a value wherever c has one, is NULL where c is, and
+    never fails: then an event counts for the one where it counts for the other, and f is computed on no event that
+    makes it raise. All functions of the table that do not skip NULLs and cannot fail are like that, and such casts.
+    """
+    read = [child for child in node.children if constant_value(child) is None]
+    if len(read) != 1 or not isinstance(read[0], Aggregate) or not node.type.is_known:
+        return node
+    aggregate = read[0]
+    if aggregate.function not in (AggregateFunction.FIRST, AggregateFunction.LAST) or aggregate.argument is None:
+        return node
+    argument = aggregate.argument
+    inside = with_children(node, lambda child: argument if child is aggregate else child)
+    return node if can_fail(inside) else replace(aggregate, argument=inside, type=node.type)

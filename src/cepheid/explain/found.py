@@ -31,6 +31,7 @@ class Search:
     rows: pa.Table
     partition_by: tuple[str, ...]
     order_by: tuple[str, ...]
+    time_zone: str = "UTC"
 
 
 class FoundRows(Found):
@@ -104,4 +105,4 @@ class FoundRows(Found):
                 ("order", ", ".join(search.order_by) or "as the rows came"),
             ),
         )
-        return explain(search.tree, Schema.from_arrow(search.rows.schema), execution)
+        return explain(search.tree, Schema.from_arrow(search.rows.schema, search.time_zone), execution)

@@ -7,12 +7,13 @@ has refused what cannot run. Each thing is computed once: the pattern is bound o
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from pyspark.sql import Column, DataFrame
 
 from cepheid.automaton.construction import build
 from cepheid.automaton.dropping import why_all_rows_travel
-from cepheid.conditions import Schema, bind
+from cepheid.conditions import bind
 from cepheid.conditions.expression import Column as NamedColumn
 from cepheid.conditions.expression import walk
 from cepheid.engine.matcher import warm_up
@@ -22,6 +23,7 @@ from cepheid.errors import InputError
 from cepheid.explain import Execution, Explanation, explain
 from cepheid.options import Asked
 from cepheid.rows.in_memory import check_units
+from cepheid.spark.analysis import refuse_unrepeatable, schema_of
 from cepheid.spark.frames import arrow_schema, order_columns, partition_columns, refuse_names_by_case, unit_of
 from cepheid.spark.masks import computed, wanted
 from cepheid.spark.output import Output
@@ -53,13 +55,14 @@ class Plan:
         self.rows = rows
         self.session = rows.sparkSession
         arrow = arrow_schema(rows.schema)
-        self.schema_of_events = Schema.from_arrow(arrow)
+        self.schema_of_events = schema_of(rows)
         self.partition_by = partition_columns(rows.schema, partition_by)
         self.order_by = order_columns(rows.schema, arrow, order_by)
         self.check_time()
         check_units(tree, unit_of(arrow, self.order_by), self.order_by[0])
         bound = bind(tree, self.schema_of_events)
         self.automaton = build(tree, bound)
+        refuse_unrepeatable(self.automaton.predicates, rows)
         self.asked = asked
         self.output = Output(asked, tree, rows, self.automaton, self.partition_by, self.order_by)
         arguments = [node for argument in self.output.arguments for node in walk(argument)]
@@ -83,18 +86,14 @@ class Plan:
         """The pattern's tables for the engine."""
         if timeouts not in self._tables:
             try:
-                self._tables[timeouts] = self._tabulated(
-                    Options(timeouts, self.options.max_runs, self.options.max_matches_per_event)
-                )
+                options = replace(self.options, timeouts=timeouts, computes_early=True)
+                self._tables[timeouts] = tabulate(self.automaton, options)
             except NotCompiled as reason:
                 raise InputError(
                     f"the engine cannot run this pattern on {self.where}: it has {reason}.\n"
                     "  Compute that part as a column first, or run the pattern on rows in memory with match_events."
                 ) from reason
         return self._tables[timeouts]
-
-    def _tabulated(self, options: Options) -> Tables:
-        return tabulate(self.automaton, options)
 
     def computed(self, timeouts: bool) -> list[Column]:
         """What the engine and the measures read of each row, as Spark computes it."""

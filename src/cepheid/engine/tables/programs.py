@@ -6,11 +6,14 @@ reference's way.
 
 An expression over the current event alone that cannot fail (a test on strings, LIKE, IN) becomes a column of its own,
 computed beforehand for all rows. Whatever may fail (arithmetic) is computed by the machine, only where the condition
-asks for it.
+asks for it. What may fail and the machine has not (a cast of a text, any function that only Spark knows) can be a
+column as well, where the caller says so: it is then computed for the events that satisfy the part of their element that
+reads the event alone, whether or not the rest of the condition would have asked for it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -20,6 +23,7 @@ import numpy as np
 
 from cepheid.conditions.constants import constant_value
 from cepheid.conditions.expression import (
+    TRUE,
     Aggregate,
     AggregateFunction,
     Call,
@@ -27,10 +31,12 @@ from cepheid.conditions.expression import (
     Column,
     Expression,
     FoldValue,
+    Leaf,
     Literal,
     Operation,
     Operator,
     PythonCall,
+    SparkExpression,
     conjuncts,
     walk,
 )
@@ -38,7 +44,7 @@ from cepheid.conditions.failing import can_fail
 from cepheid.conditions.functions.definition import Instruction
 from cepheid.conditions.functions.table import function_of
 from cepheid.conditions.registers import KINDS, Register, RegisterKind, Registers
-from cepheid.conditions.types import BOOLEAN, DataType, Kind
+from cepheid.conditions.types import BOOLEAN, NULL, DataType, Kind
 from cepheid.engine.kernel import opcodes as m
 
 MAXIMUM_COLUMNS = 64
@@ -83,8 +89,13 @@ class Programs:
 class Compiler:
     """Compiles the conditions of one pattern into one block of code."""
 
-    def __init__(self, registers: Registers) -> None:
+    def __init__(self, registers: Registers, own_event: Mapping[str, Expression], computes_early: bool) -> None:
+        """`own_event`: by variable, what its events satisfy by themselves. `computes_early`: what may fail and the
+        machine has not becomes a column."""
         self.programs = Programs()
+        self._own_event = own_event
+        self._computes_early = computes_early
+        self._guard: Expression = TRUE
         self._places: dict[tuple[RegisterKind, str, Expression | None], tuple[int, Register]] = {}
         for register in registers.registers:
             self._lay_out(register)
@@ -93,9 +104,10 @@ class Compiler:
         if len(self.programs.initial) > MAXIMUM_REGISTERS:
             raise NotCompiled(f"more than {MAXIMUM_REGISTERS} values are remembered of earlier events")
 
-    def condition(self, expression: Expression) -> tuple[int, int]:
-        """Compile a condition; returns where its code begins and ends."""
+    def condition(self, expression: Expression, own_event: Expression) -> tuple[int, int]:
+        """Compile a condition on events of which `own_event` holds; returns where its code begins and ends."""
         begin = len(self.programs.code)
+        self._guard = own_event
         self._compile(expression, begin)
         if len(self.programs.columns) > MAXIMUM_COLUMNS:
             raise NotCompiled(f"more than {MAXIMUM_COLUMNS} columns are read beside earlier events")
@@ -124,7 +136,7 @@ class Compiler:
     def _lay_out(self, register: Register) -> None:
         place = len(self.programs.initial)
         self._places[register.kind, register.variable, register.argument] = place, register
-        if _representation(register.type) == "code":
+        if representation(register.type) == "code":
             self.programs.texts += range(place, place + register.depth)
         if register.fold is not None:
             initial = register.fold.initial()
@@ -160,6 +172,7 @@ class Compiler:
         column, begin, end = -1, 0, 0
         argument = register.fold.update if register.fold is not None else register.argument
         if argument is not None:
+            self._guard = self._own_event.get(register.variable, TRUE)
             begin = len(self.programs.code)
             self._compile(argument, begin)
             if register.kind is RegisterKind.SUM:
@@ -204,14 +217,23 @@ class Compiler:
                 pass
             case _ if _reads_only_the_event(expression) and not can_fail(expression):
                 self._column(expression)
+            case _ if _reads_only_the_event(expression) and (self._computes_early or _is_of_spark(expression)):
+                self._column(self._guarded(expression))
             case _:
                 raise NotCompiled(f"`{expression}` together with earlier events")
 
     def _column(self, expression: Expression) -> None:
-        _representation(expression.type)
+        representation(expression.type)
         if expression not in self.programs.columns:
             self.programs.columns.append(expression)
         self._emit(m.VALUE, self.programs.columns.index(expression))
+
+    def _guarded(self, expression: Expression) -> Expression:
+        """The expression where the event satisfies what its element asks of it alone, NULL elsewhere."""
+        if self._guard == TRUE:
+            return expression
+        otherwise = Literal(None, type=NULL)
+        return Operation(Operator.CASE, (self._guard, expression, otherwise), type=expression.type)
 
     def _compile_aggregate(self, node: Aggregate) -> None:
         if node.function is AggregateFunction.AVG:
@@ -276,7 +298,7 @@ class Compiler:
         instruction = function_of(call).kernel
         if instruction is None or (_reads_only_the_event(call) and not can_fail(call)):
             return False
-        if call.type.kind is Kind.FLOAT or _representation(call.type) is None:
+        if call.type.kind is Kind.FLOAT or representation(call.type) is None:
             return False
         for operand in call.operands:
             self._compile(operand, begin)
@@ -453,10 +475,15 @@ def _scale_of(data_type: DataType) -> int:
 
 
 def _reads_only_the_event(expression: Expression) -> bool:
-    return not any(isinstance(node, Aggregate | FoldValue | PythonCall) for node in walk(expression))
+    return not any(isinstance(node, Aggregate | FoldValue | Leaf | PythonCall) for node in walk(expression))
 
 
-def _representation(data_type: DataType) -> str:
+def _is_of_spark(expression: Expression) -> bool:
+    """Whether nobody but Spark can compute it, so that it cannot wait until the condition asks for it."""
+    return any(isinstance(node, SparkExpression) for node in walk(expression))
+
+
+def representation(data_type: DataType) -> str:
     """How values of a type lie in 64 bits; raises where they do not."""
     if data_type.is_fractional:
         return "double"

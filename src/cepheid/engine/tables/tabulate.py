@@ -17,9 +17,9 @@ from cepheid.automaton.extent import beyond_twelve_rules
 from cepheid.automaton.fingerprint import fingerprint
 from cepheid.automaton.model import Automaton, Position, Take
 from cepheid.conditions import Predicate, Registers
-from cepheid.conditions.expression import Expression, SparkExpression
+from cepheid.conditions.expression import TRUE, Expression, SparkExpression
 from cepheid.engine.kernel import layout as l
-from cepheid.engine.tables import dominance
+from cepheid.engine.tables import compact, dominance
 from cepheid.engine.tables.pages import pages
 from cepheid.engine.tables.programs import Compiler, NotCompiled
 from cepheid.syntax.tree import Contiguity, EventCount, NotLink, SkipKind, Span
@@ -35,6 +35,8 @@ _SKIPS = {
     SkipKind.TO_LAST: l.TO_LAST,
 }
 NO_LIMIT = l.NEVER
+ALLOWED = l.NEVER
+"""The moment at which a start was forbidden, of one that was not."""
 
 
 class Arrays(NamedTuple):
@@ -71,6 +73,10 @@ class Tables:
     """The registers that hold codes of texts."""
     pages: tuple[tuple[int, ...], ...]
     """The predicates that each word of an event's bits holds, bit by bit (see `pages`)."""
+    compact: compact.Decision
+    """Whether whole partitions are matched by cohorts."""
+    registers_read: npt.NDArray[np.uint64]
+    """For each position, bits of the registers that a run there may still have read."""
     taken_before: str | None = None
     """The fingerprint, if it was taken before conditions were reduced to their text, which holds names of variables."""
     max_state_bytes: int | None = None
@@ -79,6 +85,16 @@ class Tables:
     def fingerprint(self) -> str:
         """What saved state names the pattern by."""
         return self.taken_before or fingerprint(self.automaton)
+
+    @property
+    def forbids_single_starts(self) -> bool:
+        """Whether what is forbidden must be noted start by start (`to_next`)."""
+        return bool(self.arrays.params[l.P_SKIP] == l.TO_NEXT)
+
+    @property
+    def nots_before(self) -> int:
+        """The number of nots at the start."""
+        return int(self.arrays.params[l.P_NOT_BEFORE])
 
     def for_workers(self) -> Tables:
         """The same tables without what cannot travel to another process: conditions stay as their text."""
@@ -100,6 +116,11 @@ class Options:
     max_state_bytes: int | None = None
     """What partial matches, and matches not yet handed over, may take; None: a share of the memory (`limits`)."""
     dominance: bool = True
+    computes_early: bool = False
+    """Whether values that may fail are computed for all events that may need them: on Spark, where nobody can compute
+    them later (see `programs`)."""
+    compact: bool = True
+    """Whether partial matches with the same future may be kept as one (see `compact`)."""
 
 
 def tabulate(automaton: Automaton, options: Options) -> Tables:
@@ -107,11 +128,21 @@ def tabulate(automaton: Automaton, options: Options) -> Tables:
     return _Tabulation(automaton, options).tables()
 
 
+def _own_event(automaton: Automaton) -> dict[str, Expression]:
+    """By variable, what its events satisfy by themselves; nothing of a variable that several conditions take."""
+    found: dict[str, Expression] = {}
+    for position in automaton.positions:
+        for take in (*(way.take for way in position.continuations), *position.rivals):
+            name, own = automaton.variables[take.variable], automaton.predicates[take.predicate].own_event
+            found[name] = own if found.get(name, own) == own else TRUE
+    return found
+
+
 class _Tabulation:
     def __init__(self, automaton: Automaton, options: Options) -> None:
         self.automaton = automaton
         self.options = options
-        self.compiler = Compiler(automaton.registers)
+        self.compiler = Compiler(automaton.registers, _own_event(automaton), options.computes_early)
         self.lists: list[int] = []
         self.ways: list[list[int]] = []
         self.sets: list[list[int]] = []
@@ -132,7 +163,7 @@ class _Tabulation:
         programs = np.zeros((len(automaton.predicates), 2), np.int64)
         for index, predicate in enumerate(automaton.predicates):
             if predicate.rest is not None:
-                programs[index] = self.compiler.condition(predicate.rest)
+                programs[index] = self.compiler.condition(predicate.rest, predicate.own_event)
         for position in automaton.positions:
             for ending in position.endings:
                 self.endings.setdefault(ending, len(automaton.positions) + len(self.endings))
@@ -173,6 +204,17 @@ class _Tabulation:
             code.known_at_first,
             tuple(code.texts),
             self.pages.predicates,
+            compact.decide(automaton, self.options.timeouts, self.options.compact),
+            compact.registers_read(
+                arrays.positions,
+                arrays.ways,
+                arrays.lists,
+                arrays.programs,
+                arrays.code,
+                arrays.updates,
+                arrays.updates_of,
+                len(automaton.positions),
+            ),
             max_state_bytes=self.options.max_state_bytes,
         )
 
