@@ -141,11 +141,13 @@ def emit(a, e, w, slot, partition, moment):
         if emitted > a.params[P_MAX_MATCHES]:
             w.counters[Q_PROBLEM_VALUE] = count
             return TOO_MANY_MATCHES
-        out = w.counters[Q_MATCHES]
-        w.matches[out, 0] = node
-        w.matches[out, 1] = moment
-        w.matches[out, 2] = partition
-        w.counters[Q_MATCHES] = out + 1
+        if a.params[P_ONCE_PER] == 0 or moment >= w.slots[slot, K_SILENT_UNTIL]:  # rule 19
+            out = w.counters[Q_MATCHES]
+            w.matches[out, 0] = node
+            w.matches[out, 1] = moment
+            w.matches[out, 2] = partition
+            w.counters[Q_MATCHES] = out + 1
+            w.slots[slot, K_SILENT_UNTIL] = later_by(moment, a.params[P_ONCE_PER])
         if a.params[P_SKIP] != NO_SKIP:
             problem = forbid(a.params, e.ordinal, e.forbidden, w.nodes, w.slots, slot, node, moment)
             if problem != DONE:

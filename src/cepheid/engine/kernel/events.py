@@ -127,7 +127,11 @@ def step(a, e, w, run, position, event, is_next):
             holds = held & a.rival_sets[rival, B_TAKES] != 0
             if holds and gone < np.uint64(a.rivals[rival, C_GAP]) and not held & a.rival_sets[rival, B_REFUSED]:
                 takers |= 1 << number
-            if a.rivals[rival, C_KIND] == STRICT or (holds and a.rivals[rival, C_KIND] == RELAXED):
+            if (
+                a.rivals[rival, C_KIND] == STRICT
+                or (holds and a.rivals[rival, C_KIND] == RELAXED)
+                or held & a.rival_sets[rival, B_NOT_FOLLOWED]
+            ):
                 rivals &= ~(1 << number)
         w.extra[run, X_RIVALS] = rivals
     is_open = w.runs[run, R_OPEN]
@@ -317,6 +321,33 @@ def is_same(created, one, other):
     return created[one, 0] == created[other, 0] and created[one, 1] == created[other, 1]
 
 
+@compiled
+def satisfied(a, e, w, position, event, run):
+    """Which havings hold on arrival at a position, as bits (rule 15). They read registers alone."""
+    bits = np.int64(0)
+    for index in range(a.positions[position, S_HAVING], a.positions[position, S_HAVING_END], 3):
+        begin, end = a.lists[index + 1], a.lists[index + 2]
+        if evaluate(a.code, e.values, e.known, w.registers, w.stack, w.counters, begin, end, event, run):
+            bits |= 1 << a.lists[index]
+        if w.counters[Q_PROBLEM] != NONE and w.counters[Q_PROBLEM_VALUE] == NONE:
+            w.counters[Q_PROBLEM_VALUE] = len(a.programs) + a.lists[index]
+    return bits
+
+
+@inlined
+def accepts(a, position, having):
+    """Whether a match ends on arrival at a position, where these havings hold."""
+    if a.positions[position, S_ACCEPTS]:
+        return True
+    if a.positions[position, S_HAVING] < a.positions[position, S_HAVING_END]:
+        for index in range(a.positions[position, S_ENDINGS], a.positions[position, S_ENDINGS_END]):
+            ending = a.lists[index]
+            waits = a.positions[ending, S_CONTINUATIONS] < a.positions[ending, S_CONTINUATIONS_END]
+            if not waits and not a.positions[ending, S_NEEDED] & ~having:
+                return True
+    return False
+
+
 @inlined
 def make_nodes(a, e, w, event):
     """Give every created entry its node, and list the nodes that are complete as candidates."""
@@ -325,7 +356,11 @@ def make_nodes(a, e, w, event):
         if place == 0 or a.params[P_AMBIGUOUS] == 0 or not is_same(w.created, place - 1, place):
             node = new_node(w.nodes, w.counters, event, w.created[place, 0], w.created[place, 1])
         w.created[place, 4] = node
-        if a.positions[w.created[place, 2], S_ACCEPTS] and not w.nodes[node, N_STATE] & COMPLETE:
+        target, having = w.created[place, 2], np.int64(0)
+        if a.positions[target, S_HAVING] < a.positions[target, S_HAVING_END]:
+            having = satisfied(a, e, w, target, event, np.int64(w.created[place, 3]))
+            w.created[place, 5] = having
+        if not w.nodes[node, N_STATE] & COMPLETE and accepts(a, target, having):
             w.nodes[node, N_STATE] |= COMPLETE
             if a.params[P_NOT_BEFORE_READS]:
                 if is_forestalled(a, e, w, np.int64(w.created[place, 3]), np.int64(w.nodes[node, N_START]), event):
@@ -346,8 +381,9 @@ def join(a, e, w, slot, run, event):
 
 
 @compiled
-def place_endings(a, e, w, slot, source, event):
-    """Runs that only wait for the nots of an ending, with the registers of the run that came there."""
+def place_endings(a, e, w, slot, source, event, having):
+    """Runs that only wait for the nots of an ending, with the registers of the run that came there, where these havings
+    hold."""
     node = w.runs[source, R_NODE]
     position = w.runs[source, R_POSITION]
     state = np.int64(WAITS)
@@ -355,6 +391,10 @@ def place_endings(a, e, w, slot, source, event):
         if is_forestalled(a, e, w, source, np.int64(w.nodes[node, N_START]), event):
             state |= FORESTALLED
     for index in range(a.positions[position, S_ENDINGS], a.positions[position, S_ENDINGS_END]):
+        ending = a.lists[index]
+        waits = a.positions[ending, S_CONTINUATIONS] < a.positions[ending, S_CONTINUATIONS_END]
+        if not waits or a.positions[ending, S_NEEDED] & ~having:
+            continue
         run = new_run(w.runs, w.counters)
         w.runs[run, R_NODE] = node
         w.runs[run, R_POSITION] = a.lists[index]
@@ -382,11 +422,16 @@ def place_created(a, e, w, slot, event, lingers):
         w.runs[run, R_NODE] = node
         row = a.positions[target]
         if row[S_ENDINGS] < row[S_ENDINGS_END] and not w.nodes[node, N_STATE] & COMPLETE:
-            place_endings(a, e, w, slot, run, event)
-        if row[S_CONTINUATIONS] == row[S_CONTINUATIONS_END]:
+            place_endings(a, e, w, slot, run, event, np.int64(w.created[place, 5]))
+        is_open = (1 << (row[S_CONTINUATIONS_END] - row[S_CONTINUATIONS])) - 1
+        if row[S_HAVING] < row[S_HAVING_END]:
+            for number in range(row[S_CONTINUATIONS_END] - row[S_CONTINUATIONS]):
+                if a.ways[row[S_CONTINUATIONS] + number, C_NEEDED] & ~np.int64(w.created[place, 5]):
+                    is_open &= ~(1 << number)
+        if is_open == 0:
             free_run(w.runs, w.extra, w.counters, run)
             continue
-        w.runs[run, R_OPEN] = (1 << (row[S_CONTINUATIONS_END] - row[S_CONTINUATIONS])) - 1
+        w.runs[run, R_OPEN] = is_open
         if len(w.owner) > 1:
             w.owner[run] = slot
         if len(w.extra) > 1:

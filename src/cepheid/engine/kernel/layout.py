@@ -34,7 +34,9 @@ P_NOT_BEFORE_READS = 16
 P_LINGERS = 17
 """Whether a run whose start is forbidden stays to the end of that moment: it may time out then (rule 9). Only count
 windows end in the midst of a moment."""
-P_SIZE = 18
+P_ONCE_PER = 18
+"""The least time between two reported matches (rule 19); 0 without one."""
+P_SIZE = 19
 
 # positions (and endings)
 S_CONTINUATIONS = 0
@@ -57,7 +59,12 @@ S_INDEX = 11
 S_INDEX_COLUMN = 12
 S_PAGE = 13
 """The page of bits that holds all predicates looked at here."""
-S_SIZE = 14
+S_HAVING = 14
+S_HAVING_END = 15
+"""The havings asked on arrival here (rule 15), in `lists`: the number of each, where its program begins and ends."""
+S_NEEDED = 16
+"""Of an ending: bits of the havings that must hold for it."""
+S_SIZE = 17
 
 # continuations and rivals: numbers
 C_VARIABLE = 0
@@ -66,7 +73,9 @@ C_TARGET = 2
 C_GAP = 3
 C_RIVALS = 4
 """Bits of the position's rivals that bind this continuation."""
-C_SIZE = 5
+C_NEEDED = 5
+"""Bits of the havings that must hold on arrival for this continuation to be open."""
+C_SIZE = 6
 
 # continuations and rivals: sets of predicates, as bits
 B_TAKES = 0
@@ -74,6 +83,7 @@ B_OVER = 1
 B_REFUSED = 2
 B_NOT_NEXT = 3
 B_NOT_FOLLOWED = 4
+"""What cannot be passed over: nots, and the other elements that a relaxed link leads to (rule 13)."""
 B_SIZE = 5
 
 STRICT, RELAXED, ANY = 0, 1, 2
@@ -147,7 +157,9 @@ K_NOW = 6
 """Where time stands; NONE before the first event."""
 K_ALLOWED_BEFORE = 7
 """What K_FIRST_ALLOWED was before that moment."""
-K_BEFORE = 8
+K_SILENT_UNTIL = 8
+"""The moment from which on a match is reported again (rule 19)."""
+K_BEFORE = 9
 """From here on, two numbers for each not at the start: ordinal and time of the last event that satisfied it. Of a not
 that reads variables: row and time of the last event that passes its test on the event alone."""
 

@@ -26,6 +26,7 @@ from cepheid.syntax.tree import Contiguity, EventCount, NotLink, SkipKind, Span
 
 MAXIMUM_CONTINUATIONS = 31
 MAXIMUM_VARIABLES = l.VARIABLE
+MAXIMUM_HAVINGS = 30
 _KINDS = {Contiguity.STRICT: l.STRICT, Contiguity.RELAXED: l.RELAXED, Contiguity.NON_DETERMINISTIC: l.ANY}
 _SKIPS = {
     SkipKind.NO_SKIP: l.NO_SKIP,
@@ -98,12 +99,13 @@ class Tables:
 
     def for_workers(self) -> Tables:
         """The same tables without what cannot travel to another process: conditions stay as their text."""
-        predicates = tuple(
-            Predicate(SparkExpression("condition", (str(predicate),)), predicate.place)
-            for predicate in self.automaton.predicates
-        )
-        automaton = replace(self.automaton, predicates=predicates, registers=Registers.laid_out(()))
+        predicates, having = _as_texts(self.automaton.predicates), _as_texts(self.automaton.having)
+        automaton = replace(self.automaton, predicates=predicates, having=having, registers=Registers.laid_out(()))
         return replace(self, automaton=automaton, taken_before=self.fingerprint)
+
+
+def _as_texts(predicates: tuple[Predicate, ...]) -> tuple[Predicate, ...]:
+    return tuple(Predicate(SparkExpression("condition", (str(one),)), one.place) for one in predicates)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +166,9 @@ class _Tabulation:
         for index, predicate in enumerate(automaton.predicates):
             if predicate.rest is not None:
                 programs[index] = self.compiler.condition(predicate.rest, predicate.own_event)
+        if len(automaton.having) > MAXIMUM_HAVINGS:
+            raise NotCompiled(f"more than {MAXIMUM_HAVINGS} different conditions of having")
+        self.havings = [self.compiler.condition(having.expression, TRUE) for having in automaton.having]
         for position in automaton.positions:
             for ending in position.endings:
                 self.endings.setdefault(ending, len(automaton.positions) + len(self.endings))
@@ -231,7 +236,8 @@ class _Tabulation:
         params[l.P_OR_FAIL] = automaton.skip.or_fail
         params[l.P_AMBIGUOUS] = self.is_ambiguous()
         params[l.P_TIMEOUTS] = options.timeouts
-        params[l.P_TIMED] = options.timeouts or bool(self.endings)
+        params[l.P_TIMED] = options.timeouts or any(ending.nots for ending in self.endings)
+        params[l.P_ONCE_PER] = 0 if automaton.once_per is None else _length(automaton.once_per)
         params[l.P_DOMINANCE] = dominance.decide(automaton, options.timeouts, options.dominance).dominance.value
         params[l.P_LINGERS] = options.timeouts and isinstance(window, EventCount)
         params[l.P_NOT_BEFORE] = len(automaton.not_before)
@@ -261,7 +267,8 @@ class _Tabulation:
             way, sets = self.take(continuation.take, number)
             way[l.C_RIVALS] = sum(1 << index for index in set(continuation.greedy))  # equal loops are one rival
             sets[l.B_NOT_NEXT] = self.bits(number, continuation.not_next)
-            sets[l.B_NOT_FOLLOWED] = self.bits(number, continuation.not_followed_by)
+            sets[l.B_NOT_FOLLOWED] |= self.bits(number, continuation.not_followed_by)
+            way[l.C_NEEDED] = sum(1 << index for index in continuation.having)
             self.ways.append(way)
             self.sets.append(sets)
         row[l.S_CONTINUATIONS_END] = len(self.ways)
@@ -281,6 +288,11 @@ class _Tabulation:
         row[l.S_PROGRAMS], row[l.S_PROGRAMS_END] = self.programs(_asked(position), number)
         row[l.S_PAGE] = self.pages.page_of[number]
         row[l.S_INDEX], row[l.S_INDEX_COLUMN] = self.index(position, number)
+        asked = {index for way in position.continuations for index in way.having}
+        asked |= {index for ending in position.endings for index in ending.having}
+        row[l.S_HAVING], row[l.S_HAVING_END] = self.listed(
+            entry for index in sorted(asked) for entry in (index, *self.havings[index])
+        )
         self.is_indexed = self.is_indexed or row[l.S_INDEX] >= 0
         return row
 
@@ -323,6 +335,7 @@ class _Tabulation:
         )
         row[l.S_INDEX] = -1
         row[l.S_PAGE] = self.pages.page_of[number]
+        row[l.S_NEEDED] = sum(1 << index for index in ending.having)
         return row
 
     def take(self, take: Take, number: int) -> tuple[list[int], list[int]]:
@@ -332,6 +345,7 @@ class _Tabulation:
         sets[l.B_TAKES] = self.bits(number, [take.predicate])
         sets[l.B_OVER] = self.bits(number, take.over)
         sets[l.B_REFUSED] = self.bits(number, take.refused)
+        sets[l.B_NOT_FOLLOWED] = self.bits(number, take.openers)
         return way, sets
 
     def listed(self, entries: Any) -> tuple[int, int]:
@@ -360,10 +374,14 @@ def _interest(position: Position) -> frozenset[int]:
     """The predicates whose truth changes anything for a run that waits at a position."""
     predicates: set[int] = set()
     for continuation in position.continuations:
-        predicates |= {continuation.take.predicate, *continuation.take.over, *continuation.not_followed_by}
+        predicates |= {*_of_take(continuation.take), *continuation.not_followed_by}
     for rival in position.rivals:
-        predicates |= {rival.predicate, *rival.over}
+        predicates |= _of_take(rival)
     return frozenset(predicates)
+
+
+def _of_take(take: Take) -> set[int]:
+    return {take.predicate, *take.over, *take.openers}
 
 
 def _asked(position: Position) -> frozenset[int]:
