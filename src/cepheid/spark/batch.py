@@ -14,7 +14,7 @@ from functools import cached_property
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import AtomicType, DoubleType, FloatType
+from pyspark.sql.types import AtomicType
 
 from cepheid.automaton.construction import build
 from cepheid.automaton.dropping import why_all_rows_travel
@@ -28,15 +28,16 @@ from cepheid.errors import InputError
 from cepheid.explain import Execution, Explanation, Timeline, explain, rows_that_travel
 from cepheid.options import Asked, Movement
 from cepheid.rows.in_memory import check_units
-from cepheid.spark.buckets import bucket_count, estimated_bytes, parallelism, spread_ids
+from cepheid.spark.buckets import bucket_count, estimated_bytes, parallelism
 from cepheid.spark.frames import arrow_schema, order_columns, partition_columns, refuse_names_by_case, unit_of
 from cepheid.spark.masks import computed, wanted
 from cepheid.spark.output import Output, result_columns
+from cepheid.spark.packing import bucket_of, hashed_keys, packed
 from cepheid.spark.session import advice, has_local_workers, use_this_python
 from cepheid.spark.shipping import shipped
 from cepheid.spark.sorted_rows import MatchSorted
 from cepheid.spark.timelines import timeline_of
-from cepheid.spark.workers import BUCKET, PAYLOAD, MatchPacked, Pack, mask_name
+from cepheid.spark.workers import BUCKET, MatchPacked, Pack, mask_name
 from cepheid.syntax.tree import PatternTree
 
 __all__ = ["BatchPlan", "DataFrame", "Found"]
@@ -139,8 +140,8 @@ class BatchPlan:
         work = (tables.for_workers(), self.partition_by, self.order_by, self.output.shape(timeouts), timeouts)
         schema = self.output.worker_schema(timeouts)
         if self.movement.shuffle == "packed":
-            packed = MatchPacked(*work, self.movement.max_bucket_bytes, None if timeouts else self.gaps)
-            matched = self._packed(prepared, tables).mapInArrow(shipped(packed), schema)
+            match = MatchPacked(*work, self.movement.max_bucket_bytes, None if timeouts else self.gaps)
+            matched = self._packed(prepared, tables).mapInArrow(shipped(match), schema)
         else:
             matched = self._sorted(prepared).mapInArrow(shipped(MatchSorted(*work)), schema)
         if not self.output.measures:
@@ -179,31 +180,24 @@ class BatchPlan:
         """The bucket of a row's key. Rows without an order value all go to the first, where they are counted."""
         number = F.lit(0).cast("bigint")
         if self.partition_by:
-            number = F.pmod(F.xxhash64(*map(self._key, self.partition_by)), F.lit(self.buckets).cast("bigint"))
+            number = bucket_of(self.rows.schema, self.partition_by, self.buckets)
         if self.movement.nulls == "error":
             number = F.when(unordered, F.lit(0).cast("bigint")).otherwise(number)
         return number
 
-    def _key(self, name: str) -> Column:
-        """A key as it is hashed: 0.0 and -0.0 are one key."""
-        column = F.col(quoted(name))
-        return column + F.lit(0.0) if isinstance(self.rows.schema[name].dataType, FloatType | DoubleType) else column
-
     def _packed(self, prepared: DataFrame, tables: Tables) -> DataFrame:
         """Cells of one bucket in one place, buckets spread evenly."""
         pack = Pack(self.partition_by, self._mask_beside_bucket(tables), mask_name(len(tables.pages) - 1))
-        packed = prepared.mapInArrow(shipped(pack), f"`{BUCKET}` int, `{PAYLOAD}` binary")
-        if hasattr(packed, "repartitionById"):
-            moved: DataFrame = packed.repartitionById(self.buckets, BUCKET)
-            return moved
-        ids = F.array(*map(F.lit, spread_ids(self.buckets, self.buckets)))
-        spread = packed.select(F.element_at(ids, F.col(BUCKET) + 1).alias(BUCKET), PAYLOAD)
-        return spread.repartition(self.buckets, BUCKET)
+        return packed(prepared, pack, self.buckets)
 
     def _sorted(self, prepared: DataFrame) -> DataFrame:
         """Rows of one key in one place, sorted as the packed way sorts them."""
         keys = [F.col(quoted(name)) for name in self.partition_by]
-        moved = prepared.repartition(self.buckets, *map(self._key, self.partition_by)) if keys else prepared.coalesce(1)
+        moved = (
+            prepared.repartition(self.buckets, *hashed_keys(self.rows.schema, self.partition_by))
+            if keys
+            else prepared.coalesce(1)
+        )
         first = (*self.partition_by, *self.order_by)
         kinds = {field.name: field.dataType for field in prepared.schema.fields}
         rest = [name for name in prepared.columns if name not in first and isinstance(kinds[name], AtomicType)]
