@@ -11,15 +11,16 @@ caller can keep the rows themselves.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from cepheid.automaton.construction import build
 from cepheid.conditions import bind
-from cepheid.engine.columns import Columns, columns, columns_of, joined, nothing_held, selected, text_codes, texts_in
+from cepheid.engine.columns import Columns, columns, columns_of, joined, nothing_held, selected, texts_in, values_of
 from cepheid.engine.kernel import buffer, drive
 from cepheid.engine.kernel import layout as l
 from cepheid.engine.kernel.compiling import announce_compilation
@@ -92,7 +93,7 @@ class Matcher:
 
     def columns_of(self, events: Arranged) -> Columns:
         """The columns of further events, with texts coded as the live runs know them."""
-        self.texts = text_codes(events, self.tables, self.texts)
+        self._add_texts(values_of(events, self.tables))
         return columns(events, self.tables, self.texts)
 
     def computed_columns(
@@ -100,7 +101,7 @@ class Matcher:
     ) -> Columns:
         """The columns of further events whose tests and values were computed elsewhere."""
         values = list(values)
-        self.texts = texts_in(values, self.tables, self.texts)
+        self._add_texts(values)
         return columns_of(time, bits, values, self.tables, self.texts)
 
     def feed(
@@ -236,20 +237,44 @@ class Matcher:
 
     def _keep_texts(self) -> None:
         """Forget the texts that no live run knows, nor a held event that is read again."""
-        if not self.tables.text_registers:
+        codes = np.concatenate([codes.ravel() for _, _, codes in self._coded()] or [np.zeros(0, np.int64)])
+        used = np.unique(codes[(codes >= 0) & (codes < len(self.texts))])  # what is unknown may hold anything
+        if len(used) == len(self.texts):
             return
-        pool = self.pool
-        runs = buffer.live_runs(pool.lists, pool.slots, pool.runs)
-        in_runs = np.ix_(runs, self.tables.text_registers)
-        in_rows = np.ix_(np.arange(len(self.held.values)), np.array(not_before.text_columns(self.tables), np.int64))
-        of_runs, of_rows = pool.registers[in_runs], self.held.values[in_rows]
-        codes = np.concatenate((of_runs.ravel(), of_rows.ravel()))
-        is_code = (codes >= 0) & (codes < len(self.texts))  # what is unknown may hold anything
-        used = np.unique(codes[is_code])
-        places = np.where(is_code, np.searchsorted(used, codes), 0)
-        pool.registers[in_runs] = places[: of_runs.size].reshape(of_runs.shape)
-        self.held.values[in_rows] = places[of_runs.size :].reshape(of_rows.shape)
+        new_code = np.zeros(len(self.texts), np.int64)
+        new_code[used] = np.arange(len(used))
+        self._recode(new_code)
         self.texts = self.texts.take(pa.array(used))
+
+    def _add_texts(self, values: list[pa.Array | pa.ChunkedArray]) -> None:
+        """Give codes to the texts of further events; where conditions ask for their order, codes go by it."""
+        known = len(self.texts)
+        self.texts = texts_in(values, self.tables, self.texts)
+        if self.tables.orders_texts and len(self.texts) > known:
+            order = pc.sort_indices(self.texts).to_numpy()
+            new_code = np.empty(len(order), np.int64)
+            new_code[order] = np.arange(len(order))
+            self._recode(new_code)
+            self.texts = self.texts.take(pa.array(order))
+
+    def _coded(self) -> list[tuple[npt.NDArray[Any], Any, npt.NDArray[Any]]]:
+        """Where codes of texts are: an array, the places in it, and the codes there."""
+        runs = buffer.live_runs(self.pool.lists, self.pool.slots, self.pool.runs)
+        columns = np.array(not_before.text_columns(self.tables), np.int64)
+        places = (
+            (self.pool.registers, np.ix_(runs, np.array(self.tables.text_registers, np.int64))),
+            (self.held.values, np.ix_(np.arange(len(self.held.values)), columns)),
+        )
+        return [(array, place, array[place]) for array, place in places if place[1].size]
+
+    def _recode(self, new_code: Integers) -> None:
+        """Give texts other codes. Runs that wait for an equality are found by codes, so they are chained anew."""
+        for array, place, codes in self._coded():
+            is_code = (codes >= 0) & (codes < len(new_code))
+            array[place] = np.where(is_code, new_code[np.where(is_code, codes, 0)], 0)
+        if self.tables.arrays.params[l.P_INDEXED]:
+            self.pool.buckets[:] = l.NONE
+            drive.index_runs(self.tables.arrays, self.pool)
 
     def _add_slots(self, count: int) -> None:
         if count > self.slots:

@@ -71,6 +71,10 @@ class Tables:
     """The registers that hold codes of texts."""
     pages: tuple[tuple[int, ...], ...]
     """The predicates that each word of an event's bits holds, bit by bit (see `pages`)."""
+    compared: tuple[int, ...] = ()
+    """The columns that are read again of events taken before (rule 18)."""
+    orders_texts: bool = False
+    """Whether codes of texts go by the order of the texts."""
     taken_before: str | None = None
     """The fingerprint, if it was taken before conditions were reduced to their text, which holds names of variables."""
     max_state_bytes: int | None = None
@@ -186,6 +190,8 @@ class _Tabulation:
             code.known_at_first,
             tuple(code.texts),
             self.pages.predicates,
+            tuple(sorted(code.compared)),
+            code.orders_texts,
             max_state_bytes=self.options.max_state_bytes,
         )
 
