@@ -298,6 +298,13 @@ class Compiler:
 
     def _column(self, expression: Expression) -> None:
         _representation(expression.type)
+        if self._computes_early and expression.type.kind is Kind.DECIMAL and expression.type.precision > MAXIMUM_DIGITS:
+            scale = min(expression.type.scale, MAXIMUM_DIGITS)
+            raise NotCompiled(
+                f"`{expression}`, a {expression.type}, beside earlier events, where decimals have up to "
+                f"{MAXIMUM_DIGITS} digits. Cast each value: CAST(… AS DECIMAL({MAXIMUM_DIGITS},{scale})), inside "
+                "aggregates as well"
+            )
         if expression not in self.programs.columns:
             self.programs.columns.append(expression)
         self._emit(m.VALUE, self.programs.columns.index(expression))
