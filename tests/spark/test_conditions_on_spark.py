@@ -149,19 +149,19 @@ def test_measures_are_any_expression_over_variables(frame: DataFrame) -> None:
 @pytest.mark.parametrize(
     ("column", "problem"),
     [
-        (F.rand() > 0.5, r"rand\(\) gives another value each time"),
-        (F.expr("uuid() > name"), r"uuid\(\) gives another value each time"),
-        (F.current_timestamp() > F.col("ts"), r"current_timestamp\(\) gives another value each time"),
-        (F.expr("unix_timestamp() > 5"), r"unix_timestamp\(\) gives another value each time"),
-        (F.expr("reflect('java.lang.Math', 'random') > '0.5'"), r"reflect\(\) runs any code"),
-        (F.udf(lambda n: True, "boolean").asNondeterministic()(F.col("n")), "gives another value each time"),
-        (F.col("nothing") > 1, "Spark refuses"),
+        (lambda: F.rand() > 0.5, r"rand\(\) gives another value each time"),
+        (lambda: F.expr("uuid() > name"), r"uuid\(\) gives another value each time"),
+        (lambda: F.current_timestamp() > F.col("ts"), r"current_timestamp\(\) gives another value each time"),
+        (lambda: F.expr("unix_timestamp() > 5"), r"unix_timestamp\(\) gives another value each time"),
+        (lambda: F.expr("reflect('java.lang.Math', 'random') > '0.5'"), r"reflect\(\) runs any code"),
+        (lambda: F.udf(lambda n: True, "boolean").asNondeterministic()(F.col("n")), "gives another value each time"),
+        (lambda: F.col("nothing") > 1, "Spark refuses"),
     ],
     ids=["rand", "uuid", "now", "unix_timestamp", "reflect", "udf", "unknown"],
 )
 def test_a_column_that_is_no_condition_is_refused(frame: DataFrame, column: Any, problem: str) -> None:
     with pytest.raises(ConditionError, match=problem) as caught:
-        Pattern.begin("a").where(column).match(frame, **ARGUMENTS)
+        Pattern.begin("a").where(column()).match(frame, **ARGUMENTS)
     assert caught.value.element == "element 'a'"
 
 
