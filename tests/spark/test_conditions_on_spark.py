@@ -20,7 +20,7 @@ START = datetime(2024, 7, 1, 21, 30, tzinfo=UTC)
 NAMES = ("Ann", "bob", "ANN", "Bob", "ann", "zoë")
 DDL = (
     "id int, kind string, name string, n int, digits string, x double, ts timestamp, day date, ip string, "
-    "geo struct<lat:double,lon:double>, tags array<string>, `else` int, `a.b` int"
+    "geo struct<lat:double,lon:double>, tags array<string>, `else` int, `p.q` int"
 )
 ROWS = [
     {
@@ -36,7 +36,7 @@ ROWS = [
         "geo": {"lat": 50.0 + number / 10, "lon": 8.0 - number / 7},
         "tags": ["p", "q"][: number % 3],
         "else": number % 2,
-        "a.b": number % 3,
+        "p.q": number % 3,
     }
     for number in range(14)
 ]
@@ -49,12 +49,12 @@ ACROSS = [
     "HOUR(ts) = HOUR(a.ts) + 1",
     "geo.lat > a.geo.lat + 0.45D",
     "geo_km(a.geo.lat, a.geo.lon, geo.lat, geo.lon) BETWEEN 30e0 AND 60e0",
-    "`else` > a.`else` AND a.b > a.`a.b`",
+    "`else` > a.`else` AND p.q > a.p.q",
     "CAST(digits AS INT) > a.n",
     "COUNT(DISTINCT a.n) >= 2 AND n > 1",
     "COUNT(DISTINCT lower(a.name)) = 2",
     "COUNT(DISTINCT a.x) = 2",
-    "STDDEV(a.n) > 1.5D",
+    "STDDEV(a.n) > 0.9D",
     "cidr_match(ip, '10.0.0.0/13', '192.168.0.0/16') AND n <> a.n",
     "array_contains(tags, 'q') AND startswith(ip, '10.1') AND size(tags) > a.n",
 ]
