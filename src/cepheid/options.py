@@ -38,6 +38,8 @@ class Limits:
     max_state_bytes: int | None = None
     """Memory of the partial matches of one bucket, and of matches not handed over yet; None: an eighth of the memory
     that the process may have (of the machine, the container or the worker)."""
+    max_steps: int = 20_000_000
+    """Row patterns: steps of the search for one match."""
     max_bucket_bytes: int = 1 << 30
     """Spark batch: the size of a bucket in a worker's memory."""
 
@@ -107,7 +109,6 @@ class Further(SingleLimits, total=False):
     buckets: int | None
     shuffle: Shuffle
     max_bucket_bytes: int
-    negation: Literal["pushed", "after"]
     watermark: str | None
     max_ahead: str
     time: Time

@@ -34,7 +34,6 @@ from cepheid.syntax.validation import check
 
 if TYPE_CHECKING:
     from cepheid.automaton.model import Automaton
-    from cepheid.engine.negation_after import NegationPlan
     from cepheid.engine.tables.tabulate import Options
     from cepheid.explain import Diagram, Explanation
     from cepheid.explain.found import FoundRows
@@ -71,7 +70,6 @@ class Pattern(PatternBuilder):
         nulls: Nulls = "error",
         time_zone: str = "UTC",
         limits: Limits | None = None,
-        negation: NegationPlan = "pushed",
         **single: Unpack[SingleLimits],
     ) -> FoundRows:
         """Find the pattern in rows in memory: dicts, a pandas DataFrame or an Arrow table.
@@ -92,7 +90,6 @@ class Pattern(PatternBuilder):
         [(5, 12)]
         """
         from cepheid.conditions.casting import zone_of
-        from cepheid.engine.negation_after import checked_plan
         from cepheid.explain.found import FoundRows, Search
         from cepheid.rows.given import to_table
         from cepheid.rows.in_memory import match_rows
@@ -110,7 +107,6 @@ class Pattern(PatternBuilder):
             search.partition_by,
             search.order_by,
             options,
-            checked_plan(negation),
             asked,
             nulls,
             time_zone,
@@ -160,9 +156,7 @@ class Pattern(PatternBuilder):
         others: Any = {name: value for name, value in further.items() if name not in LIMITS}
         if require_dataframe(events).isStreaming:
             shuffled = others.pop("shuffle", "packed") != "packed"
-            _refuse_on_stream(
-                shuffle=shuffled, nulls=nulls != "error", negation=others.pop("negation", "pushed") != "pushed"
-            )
+            _refuse_on_stream(shuffle=shuffled, nulls=nulls != "error")
             return self.match_stream(events, **common, **others)
         if others.pop("time", "event") != "event":
             raise InputError(
@@ -187,7 +181,6 @@ class Pattern(PatternBuilder):
         buckets: int | None = None,
         shuffle: Shuffle = "packed",
         limits: Limits | None = None,
-        negation: NegationPlan = "pushed",
     ) -> FoundInDataFrame:
         """Like `match`, for batch DataFrames only.
 
@@ -195,7 +188,6 @@ class Pattern(PatternBuilder):
         input. A bucket is held in a worker's memory, up to `limits.max_bucket_bytes`. With `shuffle="spark"` Spark
         sorts the rows instead, which is slower but has no such limit.
         """
-        from cepheid.engine.negation_after import checked_plan
         from cepheid.spark.batch import BatchPlan, Found
         from cepheid.spark.session import require_dataframe
 
@@ -205,9 +197,7 @@ class Pattern(PatternBuilder):
         asked, keys, order = Asked.of(measures, columns, rows), self._key(partition_by), names(order_by, "order_by")
         limits = limits_of(limits)
         movement = Movement(buckets, shuffle, nulls, limits.max_bucket_bytes)
-        plan = BatchPlan(
-            self.tree, events, keys, order, asked, movement, _engine_options(limits), checked_plan(negation)
-        )
+        plan = BatchPlan(self.tree, events, keys, order, asked, movement, _engine_options(limits))
         plan.tables(yes_or_no(timeouts, "timeouts"))
         return Found(plan)
 
@@ -339,15 +329,24 @@ class Pattern(PatternBuilder):
 
     @classmethod
     def parse(cls, text: str, *, type_column: str | None = None) -> Self:
-        """Read a pattern from SASE text. `type_column` holds the types of the events (default: `type`).
+        """Read a pattern from text: the notation that `print(pattern)` writes, or SASE text.
+
+        SASE text begins with EVENT; `type_column` holds the types of its events (`type` if not given).
 
         >>> from cepheid import Pattern
+        >>> rise = Pattern.parse("low ~> high[price > 2 * low.price] within 10 minutes, skip past last event")
+        >>> rise == Pattern.parse(str(rise))
+        True
         >>> print(Pattern.parse("EVENT SEQ(SHELF x, !(COUNTER y), EXIT z) WITHIN 12 hours", type_column="reader"))
         x[reader = 'SHELF'] ~> !y[reader = 'COUNTER'] ~>> z[reader = 'EXIT'] within 12 hours
         """
-        from cepheid.sase import read
+        from cepheid import notation, sase
 
-        return cls(read(text, type_column))
+        if sase.is_sase(text):
+            return cls(sase.read(text, type_column))
+        if type_column is not None:
+            raise InputError("type_column is for SASE text, which begins with EVENT.\n  Leave it out.")
+        return cls(notation.read(text))
 
     def to_sase(self, *, type_column: str | None = None) -> str:
         """Write the pattern as SASE text, which `parse` reads; what SASE cannot express is refused.

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from conformance.cases import NotQuantified, pattern_tree
+from conformance.cases import NotExpressible, pattern_tree
 from hypothesis import strategies as st
 
 from cepheid.conditions import Schema, bind
@@ -151,7 +151,7 @@ def is_well_formed(case: Json) -> bool:
         tree = pattern_tree(case["pattern"])
         check(tree)
         bind(tree, SCHEMA)
-    except (MalformedPatternError, ConditionError, NotQuantified):
+    except (MalformedPatternError, ConditionError, NotExpressible):
         return False
     return True
 

@@ -9,19 +9,30 @@ import pyarrow as pa
 from sql_cases import SqlCase
 
 from cepheid.conditions import Schema
+from cepheid.engine.tables.row_patterns import tabulate
 from cepheid.match_recognize import read
-from cepheid.rowpattern.binding import bind
-from cepheid.rows.row_order import ordered
-from cepheid.rows.row_patterns import by_reference
+from cepheid.rowpattern.binding import BoundRowPattern, bind
+from cepheid.rows.row_order import OrderedRows, ordered
+from cepheid.rows.row_patterns import by_engine, by_reference
 
 SqlEngine: TypeAlias = Callable[[SqlCase], pa.Table]
 
 
 def reference(case: SqlCase) -> pa.Table:
     """The literal evaluator."""
+    return by_reference(*_arranged(case))
+
+
+def kernel(case: SqlCase) -> pa.Table:
+    """The compiled matcher; a case that it would leave to the reference fails."""
+    bound, rows = _arranged(case)
+    return by_engine(bound, tabulate(bound), rows)
+
+
+def _arranged(case: SqlCase) -> tuple[BoundRowPattern, OrderedRows]:
     table = case.table
     bound = bind(read(case.clause), Schema.from_arrow(table.schema))
-    return by_reference(bound, ordered(table, bound.partition_by, bound.order_by))
+    return bound, ordered(table, bound.partition_by, bound.order_by)
 
 
-SQL_ENGINES: dict[str, SqlEngine] = {"sql-reference": reference}
+SQL_ENGINES: dict[str, SqlEngine] = {"sql-reference": reference, "sql-kernel": kernel}

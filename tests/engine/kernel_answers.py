@@ -77,7 +77,7 @@ def outcome_in_parts(chance: random.Random) -> Answers:
             if chance.random() < 0.7:
                 held = [held[row] for row in matcher.keep()]
                 if chance.random() < 0.5:
-                    matcher = restore(tables, snapshot(matcher))
+                    matcher = restore(Matcher(tables), snapshot(matcher))
             begin = end
         if advance_to is not None:
             decided(matcher.advance(advance_to))

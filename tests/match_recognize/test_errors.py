@@ -65,7 +65,7 @@ ERRORS = [
     ("PARTITION BY p PATTERN (A) DEFINE A AS A.v > (SELECT 1)", "SELECT", "cannot contain a query"),
     ("MEASURES row_number() OVER () AS m PATTERN (A)", "row_number() OVER ()", "window function"),
     ("MEASURES A.* AS m PATTERN (A)", "A.*", "no value"),
-    ("MEASURES STDDEV(A.v) AS m PATTERN (A)", "STDDEV(A.v)", "STDDEV is not supported"),
+    ("MEASURES KURTOSIS(A.v) AS m PATTERN (A)", "KURTOSIS(A.v)", "KURTOSIS is not supported"),
     ("MEASURES BOOL_AND(A.v) AS m PATTERN (A)", "A.v", "needs conditions"),
     ("MEASURES LAST(A.v) FILTER (WHERE A.ok) AS m PATTERN (A)", "LAST(A.v) FILTER (WHERE A.ok)", "not after LAST"),
     # the clause

@@ -12,7 +12,7 @@ from cepheid.conditions import Schema
 from cepheid.errors import EvaluationError, LimitError, MalformedPatternError, SkipError
 from cepheid.match_recognize import read
 from cepheid.rowpattern.binding import bind
-from cepheid.rows.in_memory import to_table
+from cepheid.rows.given import to_table
 from cepheid.rows.row_order import ordered
 from cepheid.rows.row_patterns import by_reference
 

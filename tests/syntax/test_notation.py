@@ -124,8 +124,11 @@ def test_repr_and_str_of_a_builder() -> None:
             Pattern.begin("a").where("x", "y").or_where("z").times_or_more(2).skip(skip.to_first("a", or_fail=True)),
             "a[((x) AND (y)) OR (z)]{2,} skip to first a or fail",
         ),
-        (Pattern.begin("a").where("x\n  = 1").fold("s", init="0", update="s + 1"), "a[x = 1]<fold s = 0, then s + 1>"),
-        (Pattern(), "(nothing)"),
+        (
+            Pattern.begin("a").where("x\n  = 1").fold("s", init="0", update="s + 1"),
+            "a[x = 1]<fold s = [0] then [s + 1]>",
+        ),
+        (Pattern(), "(no element)"),
     ],
 )  # fmt: skip
 def test_the_compact_notation(pattern: Pattern, text: str) -> None:

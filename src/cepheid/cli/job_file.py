@@ -39,7 +39,6 @@ _SECTIONS: dict[str, dict[str, type | tuple[type, ...]]] = {
         "max_runs": int,
         "max_matches_per_event": int,
         "max_state_bytes": int,
-        "negation": str,
         "watermark": str,
         "max_ahead": str,
         "time": str,

@@ -16,7 +16,6 @@ from functools import lru_cache
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from cepheid.conditions import types
 from cepheid.conditions.types import DataType, Kind
 from cepheid.errors import EvaluationError, InputError
 

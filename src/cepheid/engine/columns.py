@@ -7,7 +7,7 @@ evaluator; Spark computes them itself and hands over arrays of the same form.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -19,14 +19,22 @@ from cepheid.conditions.arrow.evaluation import evaluate_or_fall_back
 from cepheid.conditions.expression import TRUE, Expression
 from cepheid.conditions.registers import NOTHING_TAKEN
 from cepheid.conditions.types import DataType, Kind
-from cepheid.engine.kernel import layout as l
 from cepheid.engine.tables.programs import NotCompiled
-from cepheid.engine.tables.tabulate import Tables
+from cepheid.engine.tables.tabulate import ALLOWED, Tables
 from cepheid.errors import ConditionError, EvaluationError
-from cepheid.rows.arrange import Arranged
 
 FEW_ROWS = 32
 """Up to here a test is quicker row by row than by Arrow."""
+
+
+class Events(Protocol):
+    """Events as `rows.arrange` sorts them: a table, and a time for each row."""
+
+    @property
+    def table(self) -> pa.Table: ...
+
+    @property
+    def time(self) -> npt.NDArray[np.int64]: ...
 
 
 class Columns(NamedTuple):
@@ -39,13 +47,13 @@ class Columns(NamedTuple):
     values: npt.NDArray[np.int64]
     known: npt.NDArray[np.uint64]
     forbidden: npt.NDArray[np.int64]
-    """Where single starts are forbidden (`to_next`): the moment at which this event was, NEVER if it may be a start."""
+    """Where single starts are forbidden (`to_next`): the moment at which this event was, ALLOWED if at none."""
     before: npt.NDArray[np.int64]
     """For each not at the start, ordinal and time of the last event before this one that satisfies it; of a not that
     reads variables, row and time of the last one that may."""
 
 
-def columns(events: Arranged, tables: Tables, texts: pa.Array | None = None) -> Columns:
+def columns(events: Events, tables: Tables, texts: pa.Array | None = None) -> Columns:
     """Compute what a pattern reads of its events; `texts`: those that are known by their codes already."""
     values = values_of(events, tables)
     return columns_of(events.time, _bits(events.table, tables, len(events.time)), values, tables, texts)
@@ -60,20 +68,19 @@ def columns_of(
 ) -> Columns:
     """The columns from what was computed elsewhere: a bit for each predicate, and the values that the kernel reads."""
     count = len(time)
-    params = tables.arrays.params
     if texts is None:
         texts = texts_in(values, tables, pa.array([], pa.string()))
         if tables.orders_texts:
             texts = texts.take(pc.sort_indices(texts))
     encoded, known = _values(values, tables.columns, count, texts)
-    nots = int(params[l.P_NOT_BEFORE])
+    nots = tables.nots_before
     return Columns(
         bits=np.require(bits.reshape(count, len(tables.pages)), np.uint64, ["C", "W"]),
         time=np.require(time, np.int64, ["C", "W"]),
         ordinal=np.arange(count),
         values=encoded,
         known=known,
-        forbidden=np.full(count if params[l.P_SKIP] == l.TO_NEXT else 1, l.NEVER),
+        forbidden=np.full(count if tables.forbids_single_starts else 1, ALLOWED),
         before=np.zeros((count if nots else 1, max(1, 2 * nots)), np.int64),
     )
 
@@ -88,7 +95,7 @@ def _bits(table: pa.Table, tables: Tables, count: int) -> npt.NDArray[np.uint64]
             test = compile_predicate(Predicate(predicate.own_event, predicate.place))
             holds = np.array([test(row, NOTHING_TAKEN) for row in rows])
         else:
-            holds = _numpy(pc.fill_null(_tested(predicate, table), False))
+            holds = as_numpy(pc.fill_null(_tested(predicate, table), False))
         for number, page in enumerate(tables.pages):
             if index in page:
                 bits[:, number] |= holds.astype(np.uint64) << np.uint64(page.index(index))
@@ -118,14 +125,14 @@ def _values(
     for index, (array, expression) in enumerate(zip(arrays, expressions, strict=True)):
         if expression.type.kind is Kind.STRING:
             array = pc.index_in(array.cast(pa.string()), texts)
-            values[:, index] = _numpy(pc.fill_null(array, 0))
+            values[:, index] = as_numpy(pc.fill_null(array, 0))
         else:
-            values[:, index] = _integers(array, expression.type)
-        known |= np.where(_numpy(array.is_valid()), np.uint64(1 << index), np.uint64(0))
+            values[:, index] = as_integers(array, expression.type)
+        known |= np.where(as_numpy(array.is_valid()), np.uint64(1 << index), np.uint64(0))
     return values, known
 
 
-def values_of(events: Arranged, tables: Tables) -> list[pa.Array | pa.ChunkedArray]:
+def values_of(events: Events, tables: Tables) -> list[pa.Array | pa.ChunkedArray]:
     """What the kernel compares of each event."""
     return [evaluate_or_fall_back(expression, events.table) for expression in tables.columns]
 
@@ -143,7 +150,7 @@ def texts_in(values: Sequence[pa.Array | pa.ChunkedArray], tables: Tables, known
 def nothing_held(tables: Tables) -> Columns:
     """The columns of no events, for a stream that begins."""
     width = max(1, len(tables.columns))
-    nots = max(1, 2 * int(tables.arrays.params[l.P_NOT_BEFORE]))
+    nots = max(1, 2 * tables.nots_before)
     none = np.zeros(0, np.int64)
     unsigned = np.zeros(0, np.uint64)
     return Columns(
@@ -180,25 +187,24 @@ def selected(columns: Columns, rows: npt.NDArray[np.int64], tables: Tables) -> C
 
 def _needed(tables: Tables) -> set[str]:
     """The columns that have a row for each event."""
-    params = tables.arrays.params
     needed = {"bits", "time", "ordinal"}
     if tables.columns:
         needed |= {"values", "known"}
-    if params[l.P_SKIP] == l.TO_NEXT:
+    if tables.forbids_single_starts:
         needed.add("forbidden")
-    if params[l.P_NOT_BEFORE] > 0:
+    if tables.nots_before:
         needed.add("before")
     return needed
 
 
-def _integers(array: pa.Array, data_type: DataType) -> npt.NDArray[np.int64]:
+def as_integers(array: pa.Array, data_type: DataType) -> npt.NDArray[np.int64]:
     """Values as 64-bit integers, in the representation of `programs`."""
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
     if pa.types.is_null(array.type):
         return np.zeros(len(array), np.int64)
     if data_type.is_fractional:
-        doubles: npt.NDArray[np.float64] = _numpy(pc.fill_null(array.cast(pa.float64()), 0.0))
+        doubles: npt.NDArray[np.float64] = as_numpy(pc.fill_null(array.cast(pa.float64()), 0.0))
         return np.ascontiguousarray(doubles).view(np.int64)
     if data_type.kind is Kind.DECIMAL:
         return _scaled(array, data_type.scale)
@@ -210,7 +216,7 @@ def _integers(array: pa.Array, data_type: DataType) -> npt.NDArray[np.int64]:
         array = array.cast(pa.date32()).cast(pa.int32())
     elif pa.types.is_boolean(array.type):
         array = array.cast(pa.int8())
-    result: npt.NDArray[np.int64] = _numpy(pc.fill_null(array.cast(pa.int64()), 0))
+    result: npt.NDArray[np.int64] = as_numpy(pc.fill_null(array.cast(pa.int64()), 0))
     return result
 
 
@@ -219,13 +225,13 @@ def _scaled(array: pa.Array, scale: int) -> npt.NDArray[np.int64]:
     wide = array.cast(pa.decimal128(38, scale))
     halves = np.frombuffer(wide.buffers()[1], np.int64)[2 * wide.offset : 2 * (wide.offset + len(wide))]
     low, high = halves[0::2], halves[1::2]
-    valid = _numpy(wide.is_valid())
+    valid = as_numpy(wide.is_valid())
     if np.any((low >> 63 != high) & valid):
         raise NotCompiled("decimals of more than 18 digits in the data")
     return np.where(valid, low, 0)
 
 
-def _numpy(array: pa.Array | pa.ChunkedArray) -> npt.NDArray[Any]:
+def as_numpy(array: pa.Array | pa.ChunkedArray) -> npt.NDArray[Any]:
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
     result: npt.NDArray[Any] = array.to_numpy(zero_copy_only=False)

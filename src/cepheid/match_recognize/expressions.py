@@ -19,7 +19,7 @@ from cepheid.conditions.reader import Reader
 from cepheid.conditions.source import Range
 from cepheid.conditions.spark_text import STAYS_TOGETHER, called
 from cepheid.conditions.vocabulary import NOT_DETERMINISTIC, REFUSED_NODES, SPARK_AGGREGATES, is_unit
-from cepheid.rowpattern.expression import Call, Mode
+from cepheid.rowpattern.expression import Mode, RowCall
 
 NAVIGATION = ("FIRST", "LAST", "PREV", "NEXT")
 AGGREGATES = (
@@ -29,6 +29,8 @@ AGGREGATES = (
     "MEAN",
     "MIN",
     "MAX",
+    "STDDEV",
+    "STDDEV_SAMP",
     "ARRAY_AGG",
     "COLLECT_LIST",
     "COLLECT_SET",
@@ -103,7 +105,7 @@ class _RowReader(Reader):
         if refusal is not None:
             raise self.error(node, *refusal)
         if isinstance(node, exp.Anonymous) and node.name.upper() in SPARK_AGGREGATES:
-            remedy = "use COUNT, SUM, AVG, MIN, MAX, ARRAY_AGG, COUNT_IF, BOOL_AND or BOOL_OR"
+            remedy = "use COUNT, SUM, AVG, MIN, MAX, STDDEV, ARRAY_AGG, COUNT_IF, BOOL_AND or BOOL_OR"
             raise self.error(node, f"{node.name.upper()} is not supported over the rows of a match", remedy)
         return super().read(node)
 
@@ -127,11 +129,11 @@ class _RowReader(Reader):
         if rows_of is not None:
             if function != "COUNT" or distinct:
                 raise self.error(whole, f"{function} needs a value, not rows", f"write {function}(v.column)")
-            return Call(function, (), mode, rows_of, False, filtered, span=span)
+            return RowCall(function, (), mode, rows_of, False, filtered, span=span)
         for argument in arguments:
             if type(argument) in _REFUSED:
                 raise self.error(argument, *_REFUSED[type(argument)])
-        return Call(function, tuple(map(self.read, arguments)), mode, None, distinct, filtered, span=span)
+        return RowCall(function, tuple(map(self.read, arguments)), mode, None, distinct, filtered, span=span)
 
     def _rows_of(self, arguments: list[exp.Expr]) -> str | None:
         """v of `COUNT(v.*)`, "" of `COUNT(*)`."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 
 from cepheid.conditions.carets import condition_error
 from cepheid.conditions.expression import Expression, Name
@@ -82,7 +81,7 @@ def _bind(pattern: RowPattern, schema: Schema | None) -> BoundRowPattern:
         tuple(_column(name, schema) for name in pattern.partition_by),
         order_by,
         tuple(Measure(measure.name, in_measures.bind(measure.expression)) for measure in pattern.measures),
-        MappingProxyType({define.variable: in_define.condition(define.condition) for define in pattern.defines}),
+        {define.variable: in_define.condition(define.condition) for define in pattern.defines},
     )
 
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, TypeAlias
 
-from cepheid.conditions.arithmetic import equal
+from cepheid.conditions.arithmetic import equality_key
 from cepheid.conditions.evaluation import compile_expression
 from cepheid.conditions.expression import Column, Expression
-from cepheid.conditions.folding import average, larger, plus, smaller
+from cepheid.conditions.folding import Spread, average, larger, plus, smaller
 from cepheid.conditions.promotion import sum_type
 from cepheid.conditions.registers import NOTHING_TAKEN
 from cepheid.rowpattern.expression import LABEL, NUMBER, Folded, Function, Place, Value, reads_of, replaced
@@ -97,7 +98,7 @@ def _folded(read: Folded) -> Evaluated:
         rows = view.visible(read.variable, read.final)
         values = [argument(view.event(row), NOTHING_TAKEN) for row in rows]
         known = [value for value in values if value is not None]
-        return aggregated(read, _distinct(known) if read.distinct else known)
+        return aggregated(read, known)
 
     return folded
 
@@ -105,12 +106,16 @@ def _folded(read: Folded) -> Evaluated:
 def aggregated(read: Folded, values: list[Any]) -> Any:
     """An aggregate over values without NULLs (rule 5.9)."""
     assert read.argument is not None
+    if read.distinct:
+        values = _distinct(values)
     total = None
     match read.function:
         case Function.COUNT:
             return len(values)
         case Function.ARRAY_AGG:
             return values
+        case Function.STDDEV:
+            return reduce(Spread.with_value, values, Spread()).deviation
         case Function.SUM | Function.AVG:
             add = plus(sum_type(read.argument.type))
             for value in values:
@@ -124,8 +129,7 @@ def aggregated(read: Folded, values: list[Any]) -> Any:
 
 
 def _distinct(values: list[Any]) -> list[Any]:
-    kept: list[Any] = []
+    kept: dict[Any, Any] = {}
     for value in values:
-        if not any(equal(value, other) for other in kept):
-            kept.append(value)
-    return kept
+        kept.setdefault(equality_key(value), value)
+    return list(kept.values())

@@ -1,6 +1,6 @@
 """What expressions of MEASURES and DEFINE read: nodes that stand among those of `conditions.expression`.
 
-`Call` is what the parser makes of FIRST, LAST, PREV, NEXT, CLASSIFIER, MATCH_NUMBER and aggregates. `binding` turns
+`RowCall` is what the parser makes of FIRST, LAST, PREV, NEXT, CLASSIFIER, MATCH_NUMBER and aggregates. `binding` turns
 calls and names into *reads*: a `Value` is what an expression over one row gives on the row at a `Place`; a `Folded` is
 an aggregate over rows. So each bound expression is an outer expression whose leaves are reads; in a read's argument
 the columns are those of one row, with the label of that row and the number of the match as two columns more.
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from cepheid.conditions import types
-from cepheid.conditions.expression import Cast, Column, Expression, Leaf, Operation, SparkExpression, walk
+from cepheid.conditions.expression import Column, Expression, Leaf, walk, with_children
 from cepheid.conditions.printing import quoted
 
 LABEL = "CLASSIFIER()"
@@ -37,11 +37,12 @@ class Function(Enum):
     AVG = "AVG"
     MIN = "MIN"
     MAX = "MAX"
+    STDDEV = "STDDEV"
     ARRAY_AGG = "ARRAY_AGG"
 
 
 @dataclass(frozen=True, slots=True)
-class Call(Leaf):
+class RowCall(Leaf):
     """A function of row patterns as written. `rows_of` is the variable of `COUNT(v.*)`, "" for `COUNT(*)`."""
 
     function: str
@@ -130,18 +131,7 @@ def mentions(expression: Expression, column: str) -> bool:
 def replaced(expression: Expression, change: Callable[[Expression], Expression | None]) -> Expression:
     """The expression with nodes changed, from the top; None leaves a node as it is."""
     new = change(expression)
-    if new is not None:
-        return new
-    match expression:
-        case Operation(operator=operator, operands=operands):
-            changed = tuple(replaced(operand, change) for operand in operands)
-            return Operation(operator, changed, type=expression.type, span=expression.span)
-        case Cast(operand=operand, implicit=implicit):
-            return Cast(replaced(operand, change), implicit, type=expression.type, span=expression.span)
-        case SparkExpression(function=function, parts=parts):
-            pieces = tuple(part if isinstance(part, str) else replaced(part, change) for part in parts)
-            return SparkExpression(function, pieces, type=expression.type, span=expression.span)
-    return expression
+    return with_children(expression, lambda child: replaced(child, change)) if new is None else new
 
 
 def _qualified(argument: Expression, variable: str | None) -> str:

@@ -23,11 +23,11 @@ from cepheid.conditions.expression import (
 from cepheid.conditions.scope import Scope
 from cepheid.conditions.types import Kind, Schema
 from cepheid.rowpattern.expression import (
-    Call,
     Folded,
     Function,
     Mode,
     Place,
+    RowCall,
     Value,
     label_column,
     number_column,
@@ -38,6 +38,7 @@ _LOGICAL, _PHYSICAL = ("FIRST", "LAST"), ("PREV", "NEXT")
 _FUNCTIONS = {
     **{function.value: function for function in Function},
     "MEAN": Function.AVG,
+    "STDDEV_SAMP": Function.STDDEV,
     "COLLECT_LIST": Function.ARRAY_AGG,
     "COLLECT_SET": Function.ARRAY_AGG,
     "COUNT_IF": Function.COUNT,
@@ -93,37 +94,37 @@ class ExpressionBinder(Checker):
                 # rule 5.2: A.x is LAST(A.x), x is LAST(x)
                 argument = self._argument(expression, expression.span)
                 return self._value(Place(argument.variable), argument, expression.span)
-            case Call(function=function) if function in _LOGICAL:
+            case RowCall(function=function) if function in _LOGICAL:
                 return self._logical(expression, 0, expression)
-            case Call(function=function) if function in _PHYSICAL:
+            case RowCall(function=function) if function in _PHYSICAL:
                 return self._physical(expression)
-            case Call(function="CLASSIFIER"):
+            case RowCall(function="CLASSIFIER"):
                 argument = self._argument(expression, expression.span)
                 return self._value(Place(argument.variable), argument, expression.span)
-            case Call(function="MATCH_NUMBER"):
+            case RowCall(function="MATCH_NUMBER"):
                 return _match_number(expression)
-            case Call():
+            case RowCall():
                 return self._folded(expression)
         return super().bind(expression)
 
     # ── navigation ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _logical(self, call: Call, shift: int, whole: Call) -> Expression:
+    def _logical(self, call: RowCall, shift: int, whole: RowCall) -> Expression:
         """FIRST and LAST, inside PREV and NEXT or not (rules 5.3 and 5.5)."""
         inner, offset = self._with_offset(call, 0)
         argument = self._navigated(call, inner)
         place = Place(argument.variable, call.function == "FIRST", offset, shift, self._is_final(call))
         return self._value(place, argument, whole.span)
 
-    def _physical(self, call: Call) -> Expression:
+    def _physical(self, call: RowCall) -> Expression:
         inner, offset = self._with_offset(call, 1)
         shift = offset if call.function == "NEXT" else -offset
-        if isinstance(inner, Call) and inner.function in _LOGICAL:
+        if isinstance(inner, RowCall) and inner.function in _LOGICAL:
             return self._logical(inner, shift, call)
         argument = self._navigated(call, inner)
         return self._value(Place(argument.variable, shift=shift), argument, call.span)
 
-    def _with_offset(self, call: Call, default: int) -> tuple[Expression, int]:
+    def _with_offset(self, call: RowCall, default: int) -> tuple[Expression, int]:
         """The argument and the offset, an integer literal of 0 or more."""
         if len(call.arguments) not in (1, 2):
             problem = f"{call.function} was given {len(call.arguments)} arguments"
@@ -138,14 +139,15 @@ class ExpressionBinder(Checker):
             raise condition_error(call.span, problem, f"such as {call.function}(v.column, 2)")
         return call.arguments[0], offset.value
 
-    def _navigated(self, call: Call, inner: Expression) -> _Argument:
+    def _navigated(self, call: RowCall, inner: Expression) -> _Argument:
         for node in walk(inner):
-            if isinstance(node, Call) and node.function not in ("CLASSIFIER", "MATCH_NUMBER"):
+            if isinstance(node, RowCall) and node.function not in ("CLASSIFIER", "MATCH_NUMBER"):
                 remedy = "only FIRST and LAST may stand inside PREV and NEXT, directly: PREV(LAST(v.column, 1), 2)"
                 raise condition_error(node.span, f"{node.function} cannot stand inside {call.function} here", remedy)
         argument = self._argument(inner, call.span)
         if not any(
-            isinstance(node, Name) or (isinstance(node, Call) and node.function == "CLASSIFIER") for node in walk(inner)
+            isinstance(node, Name) or (isinstance(node, RowCall) and node.function == "CLASSIFIER")
+            for node in walk(inner)
         ):
             problem = f"{call.function} reads no column"
             raise condition_error(call.span, problem, f"name one: {call.function}(v.column)")
@@ -154,7 +156,7 @@ class ExpressionBinder(Checker):
     def _value(self, place: Place, argument: _Argument, span: Span | None) -> Expression:
         return Value(place, argument.expression, type=argument.expression.type, span=span)
 
-    def _is_final(self, call: Call) -> bool:
+    def _is_final(self, call: RowCall) -> bool:
         if self._in_define and call.mode is Mode.FINAL:
             problem = "FINAL has no meaning in DEFINE: the rest of the match is not known yet"
             raise condition_error(call.span, problem, "leave FINAL out; compare in MEASURES or in the query around")
@@ -162,7 +164,7 @@ class ExpressionBinder(Checker):
 
     # ── aggregates ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _folded(self, call: Call) -> Expression:
+    def _folded(self, call: RowCall) -> Expression:
         function, is_final = _FUNCTIONS[call.function], self._is_final(call)
         if call.rows_of is not None:
             variable = self._names.required(call.rows_of, call.span) if call.rows_of else None
@@ -175,7 +177,7 @@ class ExpressionBinder(Checker):
         else:
             variable, one = None, call.arguments[0]
         for node in (node for part in call.children for node in walk(part)):
-            if isinstance(node, Call) and node.function not in ("CLASSIFIER", "MATCH_NUMBER"):
+            if isinstance(node, RowCall) and node.function not in ("CLASSIFIER", "MATCH_NUMBER"):
                 problem = f"{node.function} cannot stand inside {call.function}"
                 raise condition_error(node.span, problem, "an aggregate reads the columns of each row alone")
         if call.function == "COUNT_IF":
@@ -185,7 +187,7 @@ class ExpressionBinder(Checker):
         argument = self._argument(one, call.span, variable)
         return self._of_values(call, function, argument, is_final)
 
-    def _of_values(self, call: Call, function: Function, argument: _Argument, is_final: bool) -> Expression:
+    def _of_values(self, call: RowCall, function: Function, argument: _Argument, is_final: bool) -> Expression:
         inside, kind = argument.expression, argument.expression.type
         if call.function in _OF_TRUTH and kind.kind not in (Kind.BOOLEAN, Kind.NULL, Kind.UNKNOWN):
             problem = f"{call.function} needs conditions, this is of type {kind}"
@@ -230,10 +232,10 @@ class _RowBinder(Checker):
                     self._refuse_unknown(expression)
                 self.read.setdefault(variable, expression.span)
                 return super().bind(expression if variable is None else Name(parts[1:], span=expression.span))
-            case Call(function="CLASSIFIER", arguments=arguments):
+            case RowCall(function="CLASSIFIER", arguments=arguments):
                 self.read.setdefault(self._classified(expression, arguments), expression.span)
                 return label_column()
-            case Call(function="MATCH_NUMBER"):
+            case RowCall(function="MATCH_NUMBER"):
                 return _match_number(expression)
         return super().bind(expression)
 
@@ -260,7 +262,7 @@ class _RowBinder(Checker):
 _NULL = Literal(None, type=types.NULL)
 
 
-def _match_number(call: Call) -> Expression:
+def _match_number(call: RowCall) -> Expression:
     if call.arguments:
         raise condition_error(call.span, "MATCH_NUMBER takes no arguments", "write MATCH_NUMBER()")
     return number_column()

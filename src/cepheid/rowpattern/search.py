@@ -117,7 +117,7 @@ def budget_error(row: str, budget: int) -> LimitError:
     return LimitError(
         f"the search for a match that begins at {row} took more than {budget:,} steps.\n"
         "  Conditions that read labels or aggregates make it try many ways: make the variables exclude each other, "
-        "bound the quantifiers, or raise max_steps=."
+        "bound the quantifiers, or raise limits=Limits(max_steps=…)."
     )
 
 

@@ -10,8 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cepheid.engine.assignments import Integers
 from cepheid.engine.kernel.hashing import FIRST, Words, hexadecimal, mixed, sums_of_matches
-from cepheid.rows.arrange import Arranged, Integers
+from cepheid.rows.arrange import Arranged
 
 _UNKNOWN = np.uint64(0xD6E8FEB86659FD93)
 

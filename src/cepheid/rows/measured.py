@@ -22,9 +22,9 @@ from cepheid.conditions.checking import Checker
 from cepheid.conditions.expression import Aggregate, AggregateFunction, Column, Expression
 from cepheid.conditions.measures import Measure, bind_measures
 from cepheid.conditions.scope import Scope
+from cepheid.engine.assignments import Assignments
 from cepheid.errors import ConditionError
 from cepheid.rows.arrange import Arranged
-from cepheid.rows.assemble import Assignments
 from cepheid.rows.summaries import Summary
 from cepheid.syntax.tree import PatternTree
 

@@ -5,21 +5,37 @@ In: a row pattern and rows as dicts, a pandas DataFrame or an Arrow table. Out: 
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from cepheid.conditions import Schema
+from cepheid.conditions.arrow.evaluation import evaluate_or_fall_back
 from cepheid.conditions.arrow.values import NotVectorized, arrow_type
+from cepheid.conditions.expression import Column, Expression
 from cepheid.conditions.types import Kind
+from cepheid.engine.row_measures import MeasureReads, shown_rows
+from cepheid.engine.row_patterns import RowMatches, match_by_reference
+from cepheid.engine.row_patterns import match_rows as matches_of
+from cepheid.engine.row_values import Mask, RowValues, as_array
+from cepheid.engine.tables.programs import NotCompiled
+from cepheid.engine.tables.row_patterns import RowTables, tabulate
 from cepheid.errors import ConditionError
+from cepheid.options import Limits
 from cepheid.rowpattern.binding import BoundRowPattern, bind, located
-from cepheid.rowpattern.expression import Folded, reads_of
+from cepheid.rowpattern.expression import NUMBER, Folded, Value, mentions, reads_of, replaced
 from cepheid.rowpattern.model import Measure, RowPattern
 from cepheid.rowpattern.reference import MAX_STEPS, Reference
 from cepheid.rows.given import to_table
 from cepheid.rows.row_order import OrderedRows, ordered
+
+logger = logging.getLogger("cepheid.engine")
+_TOLD: set[str] = set()
+"""Reasons for the slow way that the log has named already."""
 
 
 class FoundRowPatterns:
@@ -38,32 +54,122 @@ class FoundRowPatterns:
         return f"FoundRowPatterns({self.matches_table.num_rows} rows)"
 
 
-def match_rows(pattern: RowPattern, rows: object, max_steps: int = MAX_STEPS) -> FoundRowPatterns:
+def match_rows(pattern: RowPattern, rows: object, limits: Limits) -> FoundRowPatterns:
     """Run a row pattern over all rows."""
     table = to_table(rows)
     if not table.column_names:  # an empty list says nothing of its columns
         return FoundRowPatterns(pa.table({}))
     bound = bind(pattern, Schema.from_arrow(table.schema))
-    return FoundRowPatterns(by_reference(bound, ordered(table, bound.partition_by, bound.order_by), max_steps))
+    arranged = ordered(table, bound.partition_by, bound.order_by)
+    return FoundRowPatterns(by_engine(bound, tabulated(bound, limits.max_steps), arranged))
+
+
+def tabulated(bound: BoundRowPattern, max_steps: int) -> RowTables | None:
+    """The tables of a row pattern; None, which the log explains, where the literal evaluator must find its matches."""
+    try:
+        return tabulate(bound, max_steps)
+    except NotCompiled as reason:
+        if str(reason) not in _TOLD:
+            _TOLD.add(str(reason))
+            logger.warning("the row pattern is run by the reference evaluator, which is slow: it has %s", reason)
+        return None
+
+
+def found_in(bound: BoundRowPattern, tables: RowTables | None, rows: RowValues, own: Mask | None = None) -> RowMatches:
+    """The matches in rows, by the engine or, without tables, by the literal evaluator."""
+    if tables is None:
+        return match_by_reference(bound, rows, MAX_STEPS)
+    return matches_of(tables, rows, own, lambda row: described(bound, rows.table, row))
+
+
+def by_engine(bound: BoundRowPattern, tables: RowTables | None, rows: OrderedRows) -> pa.Table:
+    """The result by the engine."""
+    values = RowValues(rows.table, rows.bounds)
+    try:
+        found = found_in(bound, tables, values)
+        shown = shown_rows(found, bound.pattern.rows)
+        matched = shown.matched()
+        reads = MeasureReads(bound.pattern, values, found, matched)
+        measured = _measured(bound, reads, len(matched.row))
+    except ConditionError as error:
+        raise located(error) from None
+    measured = [shown.with_unmatched(values) for values in measured]
+    shown_names = bound.input_columns
+    inputs = rows.table.select(list(shown_names)).take(pa.array(shown.row)) if shown_names else None
+    return _result(bound, [] if inputs is None else list(inputs.columns), measured)
+
+
+def _measured(bound: BoundRowPattern, reads: MeasureReads, count: int) -> list[pa.Array]:
+    """The measures, computed from what they read."""
+    expressions = [measure.expression for measure in bound.measures]
+    columns, outer = read_columns(expressions, reads.of)
+    if any(mentions(expression, NUMBER) for expression in outer):
+        columns[NUMBER] = reads.number()
+    table = pa.table(columns) if columns else pa.table({"__row": np.arange(count)})
+    measured = []
+    for measure, expression in zip(bound.measures, outer, strict=True):
+        if isinstance(expression, Column):
+            values = as_array(table[expression.name])
+        else:
+            values = as_array(evaluate_or_fall_back(expression, table))
+        kind = measure_type(measure)
+        measured.append(values if kind is None or values.type == kind else values.cast(kind))
+    return measured
+
+
+def read_columns(
+    expressions: Sequence[Expression], compute: Callable[[Value | Folded], pa.Array]
+) -> tuple[dict[str, pa.Array], list[Expression]]:
+    """A column for each read of some expressions, and the expressions over these columns."""
+    names: dict[Expression, str] = {}
+    columns: dict[str, pa.Array] = {}
+    for expression in expressions:
+        for read in reads_of(expression):
+            if read not in names:
+                names[read] = f"__read_{len(names)}"
+                columns[names[read]] = compute(read)
+
+    def change(node: Expression) -> Expression | None:
+        return Column(names[node], type=node.type) if node in names else None
+
+    return columns, [replaced(expression, change) for expression in expressions]
+
+
+def described(bound: BoundRowPattern, table: pa.Table, row: int) -> str:
+    """How an error calls a row."""
+    names = (*bound.partition_by, *bound.order_names)
+    if not names:
+        return f"row {row}"
+    [values] = table.select(list(names)).slice(row, 1).to_pylist()
+    return "the row at " + ", ".join(f"{name} = {values[name]!r}" for name in names)
 
 
 def by_reference(bound: BoundRowPattern, rows: OrderedRows, max_steps: int = MAX_STEPS) -> pa.Table:
     """The result by the literal evaluator."""
     try:
-        reference = Reference(bound, max_steps)
+        evaluator = Reference(bound, max_steps)
     except ConditionError as error:
         raise located(error) from None
     listed = rows.table.to_pylist()
-    found = [row for begin, end in pairwise(rows.bounds.tolist()) for row in reference.result(listed[begin:end])]
-    shown, before = bound.input_columns, bound.columns_before_measures
-    names = (*shown[:before], *(measure.name for measure in bound.measures), *shown[before:])
-    inputs = {name: rows.table.schema.field(name).type for name in shown}
-    kinds: list[pa.DataType | None] = [inputs[name] for name in shown[:before]]
-    kinds += [measure_type(measure) for measure in bound.measures]
-    kinds += [inputs[name] for name in shown[before:]]
-    columns = list(zip(*found, strict=True)) if found else [()] * len(names)
-    arrays = [pa.array(values, kind) for values, kind in zip(columns, kinds, strict=True)]
-    return pa.Table.from_arrays(arrays, names=list(names))
+    found = [row for begin, end in pairwise(rows.bounds.tolist()) for row in evaluator.result(listed[begin:end])]
+    shown, before, count = bound.input_columns, bound.columns_before_measures, len(bound.measures)
+    columns = list(zip(*found, strict=True)) if found else [()] * (len(shown) + count)
+    measured = [
+        pa.array(values, measure_type(measure))
+        for values, measure in zip(columns[before : before + count], bound.measures, strict=True)
+    ]
+    inputs = [*columns[:before], *columns[before + count :]]
+    kinds = [rows.table.schema.field(name).type for name in shown]
+    return _result(bound, [pa.array(v, kind) for v, kind in zip(inputs, kinds, strict=True)], measured)
+
+
+def _result(bound: BoundRowPattern, inputs: list[Any], measured: list[Any]) -> pa.Table:
+    """The columns in the order of rule 6.1."""
+    names, before = bound.input_columns, bound.columns_before_measures
+    return pa.Table.from_arrays(
+        [*inputs[:before], *measured, *inputs[before:]],
+        names=[*names[:before], *(measure.name for measure in bound.measures), *names[before:]],
+    )
 
 
 def measure_type(measure: Measure) -> pa.DataType | None:

@@ -17,9 +17,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import AtomicType
 
 from cepheid.conditions.printing import quoted
-from cepheid.engine.negation_after import Gaps, NegationPlan, gaps_of, without_nots
-from cepheid.engine.tables.tabulate import Options, Tables, tabulate
-from cepheid.errors import InputError
+from cepheid.engine.tables.tabulate import Options, Tables
 from cepheid.explain import Execution, Explanation, Timeline, rows_that_travel
 from cepheid.options import Asked, Movement
 from cepheid.spark.buckets import bucket_count, estimated_bytes, parallelism, spread_ids
@@ -77,22 +75,9 @@ class BatchPlan(Plan):
         asked: Asked,
         movement: Movement,
         options: Options,
-        negation: NegationPlan = "pushed",
     ) -> None:
         self.movement = movement
-        if negation == "after" and movement.shuffle == "spark":
-            raise InputError('negation="after" goes with shuffle="packed" only.\n  Leave one of the two out.')
-        self._sifts = negation == "after"
         super().__init__(tree, rows, partition_by, order_by, asked, options)
-
-    @cached_property
-    def gaps(self) -> Gaps | None:
-        """The nots that are looked at behind the engine, if they are."""
-        return gaps_of(self.automaton) if self._sifts else None
-
-    def _tabulated(self, options: Options) -> Tables:
-        automaton = self.automaton if self.gaps is None or options.timeouts else without_nots(self.automaton)
-        return tabulate(automaton, options)
 
     @cached_property
     def buckets(self) -> int:
@@ -113,7 +98,7 @@ class BatchPlan(Plan):
         work = (tables.for_workers(), self.partition_by, self.order_by, self.output.shape(timeouts), timeouts)
         schema = self.output.worker_schema(timeouts)
         if self.movement.shuffle == "packed":
-            packed = MatchPacked(*work, self.movement.max_bucket_bytes, None if timeouts else self.gaps)
+            packed = MatchPacked(*work, self.movement.max_bucket_bytes)
             matched = self._packed(prepared, tables).mapInArrow(shipped(packed), schema)
         else:
             matched = self._sorted(prepared).mapInArrow(shipped(MatchSorted(*work)), schema)

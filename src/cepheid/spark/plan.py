@@ -86,16 +86,14 @@ class Plan:
         """The pattern's tables for the engine."""
         if timeouts not in self._tables:
             try:
-                self._tables[timeouts] = self._tabulated(replace(self.options, timeouts=timeouts, computes_early=True))
+                options = replace(self.options, timeouts=timeouts, computes_early=True)
+                self._tables[timeouts] = tabulate(self.automaton, options)
             except NotCompiled as reason:
                 raise InputError(
                     f"the engine cannot run this pattern on {self.where}: it has {reason}.\n"
                     "  Compute that part as a column first, or run the pattern on rows in memory with match_events."
                 ) from reason
         return self._tables[timeouts]
-
-    def _tabulated(self, options: Options) -> Tables:
-        return tabulate(self.automaton, options)
 
     def computed(self, timeouts: bool) -> list[Column]:
         """What the engine and the measures read of each row, as Spark computes it."""

@@ -1,7 +1,7 @@
 """What a stream keeps for nots at the start that read variables: a window of the events that may violate them.
 
-In: a matcher's pool and held events. Out: marks on the events that must stay, and their new numbers. Called by
-`matcher` when it forgets events.
+In: a pool and held events. Out: marks on the events that must stay, and their new numbers. Called by
+`state` when it forgets events.
 
 Of a not that reads no variables the kernel keeps the ordinal and time of the last event, which needs no row. One that
 reads variables is decided when a match is complete, so the events that pass its test on the event alone are chained
@@ -16,11 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from cepheid.conditions.types import Kind
+from cepheid.engine.assignments import Integers
 from cepheid.engine.columns import Columns
 from cepheid.engine.kernel import layout as l
 from cepheid.engine.runs.pool import Pool
 from cepheid.engine.tables.tabulate import Tables
-from cepheid.rows.arrange import Integers
 
 
 def mark_needed(

@@ -90,7 +90,7 @@ SMALLEST = 8
 """Arrays smaller than this are of no use to the pattern and stay as they are."""
 
 
-def bytes_of(pool: Pool) -> int:
+def bytes_of(pool: tuple[Any, ...]) -> int:
     """The memory that the arrays take."""
     return sum(int(array.nbytes) for array in pool)
 

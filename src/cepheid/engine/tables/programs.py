@@ -31,6 +31,7 @@ from cepheid.conditions.expression import (
     Column,
     Expression,
     FoldValue,
+    Leaf,
     Literal,
     Operation,
     Operator,
@@ -141,7 +142,7 @@ class Compiler:
     def _lay_out(self, register: Register) -> None:
         place = len(self.programs.initial)
         self._places[register.kind, register.variable, register.argument] = place, register
-        if _representation(register.type) == "code":
+        if representation(register.type) == "code":
             self.programs.texts += range(place, place + register.depth)
         if register.fold is not None:
             initial = register.fold.initial()
@@ -297,7 +298,7 @@ class Compiler:
                 raise NotCompiled(f"`{expression}` together with earlier events")
 
     def _column(self, expression: Expression) -> None:
-        _representation(expression.type)
+        representation(expression.type)
         if self._computes_early and expression.type.kind is Kind.DECIMAL and expression.type.precision > MAXIMUM_DIGITS:
             scale = min(expression.type.scale, MAXIMUM_DIGITS)
             raise NotCompiled(
@@ -400,7 +401,7 @@ class Compiler:
         instruction = function_of(call).kernel
         if instruction is None or (_reads_only_the_event(call) and not can_fail(call)):
             return False
-        if call.type.kind is Kind.FLOAT or _representation(call.type) is None:
+        if call.type.kind is Kind.FLOAT or representation(call.type) is None:
             return False
         for operand in call.operands:
             self._compile(operand, begin)
@@ -575,7 +576,7 @@ def _scale_of(data_type: DataType) -> int:
 
 
 def _reads_only_the_event(expression: Expression) -> bool:
-    return not any(isinstance(node, Aggregate | FoldValue | PythonCall) for node in walk(expression))
+    return not any(isinstance(node, Aggregate | FoldValue | Leaf | PythonCall) for node in walk(expression))
 
 
 def _is_of_spark(expression: Expression) -> bool:
@@ -583,7 +584,7 @@ def _is_of_spark(expression: Expression) -> bool:
     return any(isinstance(node, SparkExpression) for node in walk(expression))
 
 
-def _representation(data_type: DataType) -> str:
+def representation(data_type: DataType) -> str:
     """How values of a type lie in 64 bits; raises where they do not."""
     if data_type.is_fractional:
         return "double"

@@ -19,7 +19,7 @@ from cepheid.automaton.model import Automaton, Position, Take
 from cepheid.conditions import Predicate, Registers
 from cepheid.conditions.expression import TRUE, Expression, SparkExpression
 from cepheid.engine.kernel import layout as l
-from cepheid.engine.tables import dominance
+from cepheid.engine.tables import compact, dominance
 from cepheid.engine.tables.pages import pages
 from cepheid.engine.tables.programs import Compiler, NotCompiled
 from cepheid.syntax.tree import Contiguity, EventCount, NotLink, SkipKind, Span
@@ -35,6 +35,8 @@ _SKIPS = {
     SkipKind.TO_LAST: l.TO_LAST,
 }
 NO_LIMIT = l.NEVER
+ALLOWED = l.NEVER
+"""The moment at which a start was forbidden, of one that was not."""
 
 
 class Arrays(NamedTuple):
@@ -71,6 +73,10 @@ class Tables:
     """The registers that hold codes of texts."""
     pages: tuple[tuple[int, ...], ...]
     """The predicates that each word of an event's bits holds, bit by bit (see `pages`)."""
+    compact: compact.Decision
+    """Whether whole partitions are matched by cohorts."""
+    registers_read: npt.NDArray[np.uint64]
+    """For each position, bits of the registers that a run there may still have read."""
     compared: tuple[int, ...] = ()
     """The columns that are read again of events taken before (rule 18)."""
     orders_texts: bool = False
@@ -83,6 +89,16 @@ class Tables:
     def fingerprint(self) -> str:
         """What saved state names the pattern by."""
         return self.taken_before or fingerprint(self.automaton)
+
+    @property
+    def forbids_single_starts(self) -> bool:
+        """Whether what is forbidden must be noted start by start (`to_next`)."""
+        return bool(self.arrays.params[l.P_SKIP] == l.TO_NEXT)
+
+    @property
+    def nots_before(self) -> int:
+        """The number of nots at the start."""
+        return int(self.arrays.params[l.P_NOT_BEFORE])
 
     def for_workers(self) -> Tables:
         """The same tables without what cannot travel to another process: conditions stay as their text."""
@@ -107,6 +123,8 @@ class Options:
     computes_early: bool = False
     """Whether values that may fail are computed for all events that may need them: on Spark, where nobody can compute
     them later (see `programs`)."""
+    compact: bool = True
+    """Whether partial matches with the same future may be kept as one (see `compact`)."""
 
 
 def tabulate(automaton: Automaton, options: Options) -> Tables:
@@ -190,8 +208,19 @@ class _Tabulation:
             code.known_at_first,
             tuple(code.texts),
             self.pages.predicates,
-            tuple(sorted(code.compared)),
-            code.orders_texts,
+            compact.decide(automaton, self.options.timeouts, self.options.compact),
+            compact.registers_read(
+                arrays.positions,
+                arrays.ways,
+                arrays.lists,
+                arrays.programs,
+                arrays.code,
+                arrays.updates,
+                arrays.updates_of,
+                len(automaton.positions),
+            ),
+            compared=tuple(sorted(code.compared)),
+            orders_texts=code.orders_texts,
             max_state_bytes=self.options.max_state_bytes,
         )
 

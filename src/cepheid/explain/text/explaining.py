@@ -22,7 +22,7 @@ from cepheid.explain.text.execution import Execution, rows_that_travel
 from cepheid.explain.text.outline import outline
 from cepheid.explain.text.strategy import Strategy, strategy
 from cepheid.syntax.notation import to_text
-from cepheid.syntax.tree import Element, PatternTree, Sequence, Variable, describe, walk
+from cepheid.syntax.tree import Element, PatternTree, Variable, describe, walk
 
 ANY_EVENT = "nothing: any event"
 
@@ -73,10 +73,11 @@ def _conditions(tree: PatternTree, conditions: BoundConditions) -> Iterator[Reco
         if not isinstance(element, Element):
             yield Record(f"not {element.name}", _split(conditions.where[element.name]))
             continue
-        name = "the group" if isinstance(element.body, Sequence) else describe(element)
         if isinstance(element.body, Variable):
             name = element.body.name
             yield Record(name, _split(conditions.where[name]))
+        else:
+            name = describe(element)
         if path in conditions.until:
             yield Record(f"until of {name}", _split(conditions.until[path]))
         if path in conditions.having:

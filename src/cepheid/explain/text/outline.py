@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from cepheid.syntax import sql_pieces
 from cepheid.syntax.durations import to_text
 from cepheid.syntax.notation import condition_text, inner_contiguity
 from cepheid.syntax.tree import (
@@ -96,7 +97,7 @@ def qualities(element: Element | Not, with_until: bool = True) -> Iterator[str]:
 
 def one_line(condition: Condition) -> str:
     """A condition as written, on one line."""
-    return " ".join(condition_text(condition).split())
+    return sql_pieces.one_line(condition_text(condition))
 
 
 def _loop_qualities(loop: Loop, with_until: bool) -> Iterator[str]:
@@ -112,45 +113,51 @@ def _loop_qualities(loop: Loop, with_until: bool) -> Iterator[str]:
 
 
 class _Lines(PartVisitor[Iterator[str]]):
-    """The lines of an element or not, groups indented. `link` is written instead of its own, if given."""
+    """One element or not, groups indented; `word` stands before it."""
 
-    def __init__(self, indent: str = "", link: str | None = None) -> None:
-        self._indent = indent
-        self._link = link
+    def __init__(self, word: str, indent: str) -> None:
+        self.word = word
+        self.indent = indent
 
     def variable(self, element: Element, body: Variable) -> Iterator[str]:
-        yield self._line(element, _named(body.name, body.condition))
+        yield self._line(_named(body.name, body.condition), element)
         for fold in body.folds:
-            yield f"{self._indent}  fold {fold.name}: {fold.init}, then {fold.update}"
+            yield f"{self.indent}  fold {fold.name}: {fold.init}, then {fold.update}"
 
     def group(self, element: Element, body: Sequence) -> Iterator[str]:
-        yield self._line(element, "a group")
-        yield from _sequence(body, f"{self._indent}  ")
+        yield self._line("a group", element)
+        yield from _sequence(body, f"{self.indent}  ")
 
     def one_of(self, element: Element, body: OneOf) -> Iterator[str]:
-        yield self._line(element, "one of")
-        yield from self._parts(body.alternatives, "or")
+        yield self._line(choice_text(body), element)
+        yield from self._members(body.alternatives, "either", "or")
 
     def all_of(self, element: Element, body: AllOfMembers) -> Iterator[str]:
-        least = "all of" if body.at_least == len(body.members) else f"{body.at_least} of {len(body.members)}:"
-        yield self._line(element, f"in any order, {least}")
-        yield from self._parts(body.members, "and")
+        yield self._line(choice_text(body), element)
+        yield from self._members(body.members, "member", "member")
 
     def negation(self, negation: Not) -> Iterator[str]:
-        yield self._line(negation, _named(negation.name, negation.condition))
+        yield self._line(_named(negation.name, negation.condition), negation)
 
-    def _parts(self, parts: tuple[Element, ...], word: str) -> Iterator[str]:
-        for number, part in enumerate(parts):
-            yield from _Lines(f"{self._indent}  ", word if number else "-").visit(part)
+    def _line(self, text: str, part: Element | Not) -> str:
+        return f"{self.indent}{self.word} {text}" + "".join(f", {quality}" for quality in qualities(part))
 
-    def _line(self, part: Element | Not, text: str) -> str:
-        extras = "".join(f", {quality}" for quality in qualities(part))
-        return f"{self._indent}{self._link or LINKS[part.link]} {text}{extras}"
+    def _members(self, members: tuple[Element, ...], first: str, word: str) -> Iterator[str]:
+        for number, member in enumerate(members):
+            yield from _Lines(word if number else first, f"{self.indent}  ").visit(member)
 
 
 def _sequence(sequence: Sequence, indent: str) -> Iterator[str]:
     for part in sequence.elements:
-        yield from _Lines(indent).visit(part)
+        yield from _Lines(LINKS[part.link], indent).visit(part)
+
+
+def choice_text(body: OneOf | AllOfMembers) -> str:
+    """What a `one_of` or `all_of` asks of its members."""
+    if isinstance(body, OneOf):
+        return "one of"
+    count = len(body.members)
+    return "all of, in any order" if body.at_least == count else f"at least {body.at_least} of {count}, in any order"
 
 
 def _named(name: str, condition: Condition | None) -> str:

@@ -21,10 +21,10 @@ from cepheid.spark.stream.sinks import Sink
 
 
 class FoundInStream:
-    """What a pattern finds in a stream: streaming DataFrames, one for each output, and one query for all of them.
+    """What a pattern finds in a stream: one streaming DataFrame per output, or one query for all outputs.
 
-    `matches`, `timeouts`, `late` and `rejected` are for queries of your own, each with a state of its own. `start` runs
-    all outputs in one query with one state, and can flush.
+    `matches`, `timeouts`, `late` and `rejected` are for queries of your own, each with its own state. `start` runs all
+    outputs in one query with one state, and can flush.
     """
 
     def __init__(self, plan: StreamPlan) -> None:
@@ -37,17 +37,17 @@ class FoundInStream:
 
     @cached_property
     def timeouts(self) -> DataFrame:
-        """One row per partial match that ran out of time."""
+        """One row per run that ran out of time."""
         return self._output(TIMEOUTS)
 
     @cached_property
     def late(self) -> DataFrame:
-        """The events that came behind the watermark, as they came."""
+        """The events that the watermark had already passed, unchanged."""
         return self._output(LATE)
 
     @cached_property
     def rejected(self) -> DataFrame:
-        """The events that could not be used, as they came, with the reason."""
+        """The events that could not be used, unchanged, with the reason."""
         return self._output(REJECTED)
 
     def start(
@@ -63,21 +63,24 @@ class FoundInStream:
         flush: bool = False,
         on_error: str = "stop",
     ) -> StreamingQuery:
-        """Run one query for all outputs that a sink is given for, and return it.
+        """Start one query for all outputs that have a sink, and return it.
 
-        `trigger`: the time between micro-batches, such as `"10 seconds"`, or `"available now"`; or as in Spark's
-        `DataStreamWriter.trigger`, such as `{"processingTime": "10 seconds"}`. `flush`: work through all that there is,
-        then end the input: everything that waits is decided, the query stops, and the checkpoint cannot be used again;
-        `start` returns when that is done. `on_error`: what becomes of an event that exceeds a limit or whose conditions
-        cannot be computed. `"stop"` stops the query; `"skip_moment"` rejects the events of its key at its time, and
-        `"skip_key"` also drops the key's partial matches; both say so in `rejected`.
+        `trigger` is the time between micro-batches, such as `"10 seconds"`, or `"available now"`, or what Spark's
+        `DataStreamWriter.trigger` takes, such as `{"processingTime": "10 seconds"}`.
+
+        With `flush`, the query processes everything available and then ends the input: whatever still waits is decided,
+        the query stops, and the checkpoint cannot be used again. `start` returns when that is done.
+
+        `on_error` says what happens if an event exceeds a limit or its conditions cannot be computed: `"stop"` stops
+        the query; `"skip_moment"` rejects all events of its key at its time; `"skip_key"` also drops the runs of that
+        key. The last two report it in `rejected`.
         """
         sinks = {MATCHES: matches, TIMEOUTS: timeouts, LATE: late, REJECTED: rejected}
         given = {kind: sink for kind, sink in sinks.items() if sink is not None}
         return started(self.plan, Starting(checkpoint, given, trigger, name, flush, on_error))
 
     def explain(self) -> Explanation:
-        """What the pattern means and how Spark runs it on this stream."""
+        """Explain what the pattern means and how Spark runs it on this stream."""
         return self.plan.explain()
 
     def _output(self, kind: str) -> DataFrame:

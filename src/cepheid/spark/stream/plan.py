@@ -205,7 +205,7 @@ class StreamPlan(Plan):
     def _warn_if_unbounded(self) -> None:
         if self.automaton.window is None:
             warnings.warn(
-                "the pattern has no window: on a stream, partial matches may wait for ever and the state can grow "
+                "the pattern has no window: on a stream, runs may wait forever and the state can grow "
                 "without bound. Add within(...), or accept it knowingly where the skip strategy past_last_event keeps "
                 "one run a key.",
                 stacklevel=5,

@@ -16,11 +16,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cepheid.engine.assignments import Assignments, Integers
 from cepheid.engine.matcher import Matcher
 from cepheid.engine.runs.live import described, live
 from cepheid.engine.runs.snapshot import restore, snapshot
-from cepheid.rows.arrange import Arranged, Integers, arrange
-from cepheid.rows.assemble import Assignments, assemble
+from cepheid.rows.arrange import Arranged, arrange
+from cepheid.rows.assemble import assemble
 from cepheid.spark.keys import HASHES
 from cepheid.spark.stream.state.format import read, table_bytes, table_from, written
 from cepheid.spark.stream.time import NO_WATERMARK, TIME
@@ -263,7 +264,7 @@ class BucketRuns:
         """The bucket that `to_bytes` wrote, for the same pattern."""
         head, (runs, keys, rows, pending) = read(saved, what)
         bucket = cls(work)
-        bucket.matcher = restore(work.tables, runs)
+        bucket.matcher = restore(Matcher(work.tables), runs)
         bucket.keys = pa.Array.from_buffers(pa.binary(16), head["keys"], [None, pa.py_buffer(keys)])
         bucket.rows = table_from(rows) if rows else None
         bucket.pending = table_from(pending) if pending else None

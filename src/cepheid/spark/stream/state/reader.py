@@ -34,10 +34,10 @@ class Totals:
 
 
 class StateReader:
-    """The state of a stream as it was committed last.
+    """The last committed state of a stream.
 
-    `StateReader.open(spark, checkpoint)` takes the pattern from the checkpoint; `StateReader(found, checkpoint)` takes
-    what `match` returned for the stream, and is needed where a condition is a Spark Column.
+    `StateReader.open(spark, checkpoint)` reads the pattern from the checkpoint. If a condition is a Spark Column, use
+    `StateReader(found, checkpoint)` with the result of `match`.
     """
 
     def __init__(self, found: FoundInStream, checkpoint: str) -> None:
@@ -50,7 +50,7 @@ class StateReader:
 
     @classmethod
     def open(cls, session: SparkSession, checkpoint: str) -> StateReader:
-        """The state of a checkpoint that knows its pattern."""
+        """The state in a checkpoint that holds its pattern."""
         return cls(FoundInStream(kept_plan(Checkpoint(session, checkpoint))), checkpoint)
 
     @property
@@ -66,8 +66,7 @@ class StateReader:
         return self._frame(tables, schema)
 
     def runs(self) -> DataFrame:
-        """The partial matches that wait: their key, when they began, their last event, what they have taken so far, and
-        for what they wait."""
+        """The waiting runs: key, start, last event, what each has taken so far, and what it waits for."""
         plan = self._plan
         time = plan.rows.schema[plan.order_by[0]].dataType
         taken = StructType([StructField("variable", StringType()), StructField("time", time)])
@@ -79,7 +78,7 @@ class StateReader:
         return self._frame([pa.Table.from_pylist(rows, schema=arrow_schema(schema))], schema)
 
     def totals(self) -> Totals:
-        """How many partial matches and events wait; the state itself is not read for that."""
+        """How many runs and events wait, without reading the state itself."""
         return totals(self._session, self._checkpoint)
 
     def _frame(self, tables: list[pa.Table], schema: StructType) -> DataFrame:
@@ -104,7 +103,7 @@ class StateReader:
                 "start_time": taken[0]["time"],
                 "last_time": taken[-1]["time"],
                 "taken": taken,
-                "waits_for": [names[variable] for variable in found.waits_for] or ["the end of the nots at the end"],
+                "waits_for": [names[variable] for variable in found.waits_for] or ["the negations at the end"],
             }
 
     def _buckets(self) -> Iterator[BucketRuns]:

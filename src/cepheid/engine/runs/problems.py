@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from cepheid.automaton.model import Automaton
 from cepheid.engine.kernel import layout as l
+from cepheid.engine.runs.cohort_pool import CohortPool
 from cepheid.engine.runs.pool import Pool, bytes_of
 from cepheid.engine.tables.tabulate import Tables
 from cepheid.errors import CepheidError, EvaluationError, LimitError
 from cepheid.reference.skipping import target_is_start, target_missing
 
 
-def problem(status: int, tables: Tables, pool: Pool, slot: int, where: str) -> CepheidError:
+def problem(status: int, tables: Tables, pool: Pool | CohortPool, slot: int, where: str) -> CepheidError:
     """The error that a status of the kernel means; `where` names the partition and the event."""
     params, automaton = tables.arrays.params, tables.automaton
     value = int(pool.counters[l.Q_PROBLEM_VALUE])
@@ -42,7 +43,9 @@ def problem(status: int, tables: Tables, pool: Pool, slot: int, where: str) -> C
     return EvaluationError(f"{predicate.place}: {what} at {where}\n  in: {predicate}\n  {remedy}")
 
 
-def too_large(tables: Tables, pool: Pool, slot: int, where: str, found: int, more: int, limit: int) -> LimitError:
+def too_large(
+    tables: Tables, pool: Pool | CohortPool, slot: int, where: str, found: int, more: int, limit: int
+) -> LimitError:
     """The memory of partial matches, and of matches not yet handed over, reaches its limit."""
     taken = bytes_of(pool)
     position = int(pool.lists[slot, l.L_LENGTH :: l.L_SIZE].argmax())
@@ -65,6 +68,6 @@ def _size(count: int) -> str:
 def _waited_for(automaton: Automaton, position: int) -> str:
     """The elements that runs at a position wait for, or the nots at the end."""
     if position >= len(automaton.positions):
-        return "the end of the nots at the end"
+        return "the negations at the end"
     taking = automaton.positions[position].continuations
     return " or ".join(dict.fromkeys(repr(automaton.variables[c.take.variable]) for c in taking))

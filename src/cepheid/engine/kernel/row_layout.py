@@ -1,0 +1,31 @@
+"""Numbers that the tables of a row pattern and its compiled matcher agree on. Nothing here is compiled."""
+
+from __future__ import annotations
+
+from cepheid.engine.kernel.layout import OVERFLOW as OVERFLOW
+from cepheid.engine.kernel.layout import Q_PROBLEM as Q_PROBLEM
+
+# what a read gives: columns of its record, then its kinds
+R_KIND, R_SOURCE, R_OFFSET, R_SHIFT, R_COLUMN, R_SIZE = range(6)
+READ_VALUE, READ_LABEL, READ_REGISTER, READ_NUMBER, READ_TEXT = range(5)
+# where a read's row is: so many rows before the current one, so many after the first, or in a register
+FROM_CURRENT, FROM_START, IN_REGISTER = range(3)
+
+# the test of a variable: its code and its reads; begin -1 where there is none
+T_CODE_BEGIN, T_CODE_END, T_READS_BEGIN, T_READS_END, T_SIZE = range(5)
+
+# an instruction: what the row pattern's program says, and the number of its place among those that are remembered or -1
+I_CODE, I_FIRST, I_SECOND, I_SLOT, I_SIZE = range(5)
+
+# what the matcher remembers of ways that failed
+FORGET, BY_STATE, BY_ROW_OF_START, BY_ROW = range(4)
+
+P_SKIP, P_SKIP_MASK, P_MEMORY, P_SLOTS, P_FIRST_MASK, P_WITHIN, P_BUDGET, P_SIZE = range(8)
+PAST_LAST_ROW, TO_NEXT_ROW, TO_FIRST, TO_LAST = range(4)
+NO_WITHIN = -1
+
+# how the scan ended
+DONE, NO_SUCH_LABEL, SKIP_TO_START, OVER_BUDGET, FAILED = range(5)
+
+# what is measured over the rows of a match
+COUNT_ROWS, COUNT_KNOWN, SUM_WHOLE, SUM_DOUBLE, LEAST_WHOLE, MOST_WHOLE, LEAST_DOUBLE, MOST_DOUBLE = range(8)

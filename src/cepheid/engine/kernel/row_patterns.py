@@ -1,0 +1,361 @@
+"""The matcher of row patterns: depth first over instructions, preferred ways first, without recursion.
+
+In: instructions, which labels each row may have, values that conditions read, the bounds of partitions. Out: matches
+as arrays, in the order of the scan, and which rows begin none.
+
+A search that comes to an instruction and row a second time need not go on there, if all that later tests read is as it
+was: the first time it failed, or the search would have ended. What must be the same is the tables' choice (`P_MEMORY`):
+- BY_ROW: tests read the row and its neighbours alone. Then what failed fails whatever row the match begins at, and is
+  remembered for the partition; only the ways of matches that were found are forgotten, since these did not fail.
+- BY_ROW_OF_START: tests also read where the match begins. Then it is remembered for one start.
+- BY_STATE: tests read registers (rows and sums by label). Then registers are part of what must be the same.
+- FORGET: tests read labels themselves. Nothing is remembered.
+Only instructions that several ways lead to have a slot in the memory, and only while no iteration's flag is set: after
+a row is taken none is.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cepheid.engine.kernel.compiling import allocating, compiled, inlined
+from cepheid.engine.kernel.layout import Q_PROBLEM, Q_SIZE
+from cepheid.engine.kernel.machine import evaluate, update_registers
+from cepheid.engine.kernel.row_layout import *
+from cepheid.rowpattern.instructions import Code
+
+LABEL, SPLIT, JUMP = int(Code.LABEL), int(Code.SPLIT), int(Code.JUMP)
+START, END, MATCH = int(Code.START), int(Code.END), int(Code.MATCH)
+BEGIN_ITERATION, END_ITERATION = int(Code.BEGIN_ITERATION), int(Code.END_ITERATION)
+MOST_STATES = 1 << 19
+"""States that are remembered of one search; a search that meets more goes on without."""
+
+
+@inlined
+def row_of(reads, read, registers, depth, begin, end, start, row):
+    """The row that a read finds, -1 if there is none (rules 5.3 to 5.5)."""
+    source, offset = reads[read, R_SOURCE], reads[read, R_OFFSET]
+    if source == FROM_CURRENT:
+        place = row - offset
+        if place < start:
+            return -1
+    elif source == FROM_START:
+        place = start + offset
+        if place > row:
+            return -1
+    else:
+        valid = np.uint64(registers[depth, registers.shape[1] - 1])
+        if not valid >> np.uint64(offset) & np.uint64(1):
+            return -1
+        place = registers[depth, offset]
+    place += reads[read, R_SHIFT]
+    return place if begin <= place < end else -1
+
+
+@compiled
+def fill(
+    reads, first, last, registers, depth, values, known, labels, label_codes, texts, number, begin, end, start, row, out
+):
+    """The values that a test reads; returns which of them are known."""
+    found = np.uint64(0)
+    for read in range(first, last):
+        slot, kind = read - first, reads[read, R_KIND]
+        bit = np.uint64(1) << np.uint64(slot)
+        if kind == READ_REGISTER:
+            register = reads[read, R_OFFSET]
+            out[0, slot] = registers[depth, register]
+            if np.uint64(registers[depth, registers.shape[1] - 1]) >> np.uint64(register) & np.uint64(1):
+                found |= bit
+        elif kind == READ_NUMBER:
+            out[0, slot] = number
+            found |= bit
+        elif kind == READ_TEXT:
+            out[0, slot] = texts[reads[read, R_COLUMN]]
+            found |= bit
+        else:
+            place = row_of(reads, read, registers, depth, begin, end, start, row)
+            if place < 0:
+                continue
+            if kind == READ_LABEL:
+                if start <= place <= row:
+                    out[0, slot] = label_codes[labels[place - start] >> 1]
+                    found |= bit
+            else:
+                column = reads[read, R_COLUMN]
+                out[0, slot] = values[place, column]
+                if known[place] >> np.uint64(column) & np.uint64(1):
+                    found |= bit
+    return found
+
+
+@compiled
+def hashed(slot, row, registers, depth):
+    total = np.uint64(slot) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(row)
+    for register in range(registers.shape[1]):
+        total = (total ^ np.uint64(registers[depth, register])) * np.uint64(0xFF51AFD7ED558CCD)
+        total ^= total >> np.uint64(32)
+    return total
+
+
+@compiled
+def remembered(states, stamps, stamp, slot, row, registers, depth):
+    """Whether a state was met before in this search; otherwise it is noted. The table has room."""
+    width, mask = registers.shape[1], np.uint64(len(stamps) - 1)
+    place = hashed(slot, row, registers, depth) & mask
+    while stamps[place] == stamp:
+        same = states[place, 0] == slot and states[place, 1] == row
+        for register in range(width):
+            same = same and states[place, 2 + register] == registers[depth, register]
+        if same:
+            return True
+        place = (place + np.uint64(1)) & mask
+    stamps[place] = stamp
+    states[place, 0], states[place, 1] = slot, row
+    for register in range(width):
+        states[place, 2 + register] = registers[depth, register]
+    return False
+
+
+@allocating
+def enlarged(array):
+    """The array with twice the room."""
+    larger = np.zeros((2 * array.shape[0], array.shape[1]), array.dtype)
+    larger[: array.shape[0]] = array
+    return larger
+
+
+@allocating
+def longer(array):
+    """The list with twice the room."""
+    larger = np.zeros(2 * len(array), array.dtype)
+    larger[: len(array)] = array
+    return larger
+
+
+@allocating
+def scan(
+    instructions,
+    tests,
+    reads,
+    codes,
+    updates,
+    updates_of,
+    initial,
+    label_codes,
+    texts,
+    values,
+    known,
+    allowed,
+    time,
+    bounds,
+    params,
+):
+    """All matches of all partitions; see the module. Returns how it ended, the row concerned, and the arrays."""
+    memory, slots, budget = params[P_MEMORY], max(1, params[P_SLOTS]), params[P_BUDGET]
+    within, first_mask = params[P_WITHIN], np.uint64(params[P_FIRST_MASK])
+    width = len(initial)
+    counters = np.zeros(Q_SIZE, np.int64)
+    machine_stack = np.zeros((max(16, len(codes) + 2), 2), np.int64)
+    scratch, scratch_known = np.zeros((1, 64), np.int64), np.zeros(1, np.uint64)
+    registers = np.zeros((64, width), np.int64)
+    registers[0] = initial
+    no_nodes = np.zeros((1, 1), np.int32)  # nothing here counts different values (rule 18)
+    has_updates = len(updates) > 0
+    ways, path = np.zeros((64, 4), np.int64), np.zeros(64, np.int64)
+    labels = np.zeros(64, np.int32)
+    largest = 0
+    for partition in range(len(bounds) - 1):
+        largest = max(largest, bounds[partition + 1] - bounds[partition])
+    failed = np.zeros((largest + 1) * slots if memory >= BY_ROW_OF_START else 1, np.uint8)
+    hash_size = 1024 if memory == BY_STATE else 1
+    states, stamps = np.zeros((hash_size, width + 2), np.int64), np.zeros(hash_size, np.int64)
+    stamp, noted = 0, 0
+    matches, count = np.zeros((64, 4), np.int64), 0
+    all_labels, used = np.zeros(256, np.int32), 0
+    unmatched = np.zeros(bounds[-1], np.bool_)
+    status, at = DONE, -1
+    for partition in range(len(bounds) - 1):
+        begin, end = bounds[partition], bounds[partition + 1]
+        if memory == BY_ROW:
+            failed[: (end - begin + 1) * slots] = 0
+        start, number, covered = begin, 1, begin
+        while start < end:
+            length = -1
+            if first_mask == np.uint64(0) or allowed[start] & first_mask:
+                # ── the search for the match at this row (rule 3.2) ──
+                stamp += 1
+                noted = 0
+                steps, waiting, trail = 0, 0, 0
+                pc, row, flags = 0, start, 0
+                while True:
+                    steps += 1
+                    if steps > budget:
+                        return OVER_BUDGET, start, matches[:count], all_labels[:used], unmatched, counters
+                    code, fails = instructions[pc, I_CODE], False
+                    slot = instructions[pc, I_SLOT]
+                    if slot >= 0 and flags == 0 and memory != FORGET:
+                        if memory >= BY_ROW_OF_START:
+                            index = (row - begin) * slots + slot
+                            if failed[index]:
+                                fails = True
+                            else:
+                                failed[index] = 1
+                                if trail == len(path):
+                                    path = longer(path)
+                                path[trail] = index
+                                trail += 1
+                        elif noted < MOST_STATES:
+                            if 2 * noted > len(stamps):
+                                old_states, old_stamps = states, stamps
+                                states = np.zeros((2 * len(old_stamps), width + 2), np.int64)
+                                stamps = np.zeros(2 * len(old_stamps), np.int64)
+                                for place in range(len(old_stamps)):
+                                    if old_stamps[place] == stamp:
+                                        remembered(
+                                            states,
+                                            stamps,
+                                            stamp,
+                                            old_states[place, 0],
+                                            old_states[place, 1],
+                                            old_states[:, 2:],
+                                            place,
+                                        )
+                            fails = remembered(states, stamps, stamp, slot, row, registers, row - start)
+                            if not fails:
+                                noted += 1
+                    if fails:
+                        pass
+                    elif code == LABEL:
+                        variable, depth = instructions[pc, I_FIRST], row - start
+                        fails = row >= end or not allowed[row] >> np.uint64(variable) & np.uint64(1)
+                        if not fails and within != NO_WITHIN and time[row] - time[start] >= within:
+                            fails = True
+                        if not fails:
+                            if depth == len(labels):
+                                labels = longer(labels)
+                            labels[depth] = 2 * variable + instructions[pc, I_SECOND]
+                            if has_updates:
+                                if depth + 1 >= len(registers):
+                                    registers = enlarged(registers)
+                                update_registers(
+                                    codes,
+                                    updates,
+                                    updates_of,
+                                    values,
+                                    known,
+                                    registers,
+                                    machine_stack,
+                                    counters,
+                                    depth,
+                                    depth + 1,
+                                    variable,
+                                    row,
+                                    no_nodes,
+                                    -1,
+                                )
+                            if tests[variable, T_CODE_BEGIN] >= 0:
+                                after = depth + 1 if has_updates else 0
+                                scratch_known[0] = fill(
+                                    reads,
+                                    tests[variable, T_READS_BEGIN],
+                                    tests[variable, T_READS_END],
+                                    registers,
+                                    after,
+                                    values,
+                                    known,
+                                    labels,
+                                    label_codes,
+                                    texts,
+                                    number,
+                                    begin,
+                                    end,
+                                    start,
+                                    row,
+                                    scratch,
+                                )
+                                fails = not evaluate(
+                                    codes,
+                                    scratch,
+                                    scratch_known,
+                                    registers,
+                                    machine_stack,
+                                    counters,
+                                    tests[variable, T_CODE_BEGIN],
+                                    tests[variable, T_CODE_END],
+                                    0,
+                                    after,
+                                )
+                            if counters[Q_PROBLEM]:
+                                counters[Q_PROBLEM + 1] = variable
+                                return FAILED, row, matches[:count], all_labels[:used], unmatched, counters
+                            row += 1
+                            flags = 0
+                            pc += 1
+                    elif code == SPLIT:
+                        if waiting == len(ways):
+                            ways = enlarged(ways)
+                        ways[waiting, 0], ways[waiting, 1] = instructions[pc, I_SECOND], row
+                        ways[waiting, 2], ways[waiting, 3] = flags, trail
+                        waiting += 1
+                        pc = instructions[pc, I_FIRST]
+                    elif code == JUMP:
+                        pc = instructions[pc, I_FIRST]
+                    elif code == START:
+                        fails = row != begin
+                        pc += 1
+                    elif code == END:
+                        fails = row != end
+                        pc += 1
+                    elif code == BEGIN_ITERATION:
+                        flags |= 1 << instructions[pc, I_FIRST]
+                        pc += 1
+                    elif code == END_ITERATION:
+                        flag = 1 << instructions[pc, I_FIRST]
+                        pc = instructions[pc, I_SECOND] if flags & flag else pc + 1
+                        flags &= ~flag
+                    else:
+                        length = row - start
+                        break
+                    if fails:
+                        if waiting == 0:
+                            break
+                        waiting -= 1
+                        pc, row, flags = ways[waiting, 0], ways[waiting, 1], ways[waiting, 2]
+                        if memory == BY_ROW:
+                            trail = ways[waiting, 3]  # what lies behind has failed, whatever the start
+                if memory == BY_ROW_OF_START or (memory == BY_ROW and length >= 0):
+                    for place in range(trail):
+                        failed[path[place]] = 0
+            # ── the scan (rule 4) ──
+            if length < 0:
+                unmatched[start] = start >= covered
+                start += 1
+                continue
+            if count == len(matches):
+                matches = enlarged(matches)
+            matches[count, 0], matches[count, 1] = start, length
+            matches[count, 2], matches[count, 3] = number, partition
+            count += 1
+            while used + length > len(all_labels):
+                all_labels = longer(all_labels)
+            all_labels[used : used + length] = labels[:length]
+            used += length
+            number += 1
+            covered = max(covered, start + length)
+            skip = params[P_SKIP]
+            if length == 0 or skip == TO_NEXT_ROW:
+                start += 1
+            elif skip == PAST_LAST_ROW:
+                start += length
+            else:
+                wanted, target = np.uint64(params[P_SKIP_MASK]), -1
+                for place in range(length):
+                    if wanted >> np.uint64(labels[place] >> 1) & np.uint64(1):
+                        target = place
+                        if skip == TO_FIRST:
+                            break
+                if target <= 0:
+                    status = NO_SUCH_LABEL if target < 0 else SKIP_TO_START
+                    return status, number - 1, matches[:count], all_labels[:used], unmatched, counters
+                start += target
+    return status, at, matches[:count], all_labels[:used], unmatched, counters

@@ -1,0 +1,169 @@
+"""Matching a row pattern: rows as columns in, matches as arrays out.
+
+In: the tables of a row pattern and the values of its rows. Out: `RowMatches`, or the error that the scan ended with.
+Knows nothing of Spark or of results; `row_measures` reads the matches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cepheid.conditions.arrow.evaluation import evaluate_or_fall_back
+from cepheid.conditions.types import Kind
+from cepheid.engine.columns import as_integers, as_numpy
+from cepheid.engine.kernel import row_layout as r
+from cepheid.engine.kernel.row_patterns import scan
+from cepheid.engine.row_values import Integers, Mask, RowValues, is_true
+from cepheid.engine.tables.row_patterns import RowTables
+from cepheid.engine.tables.row_programs import ROW
+from cepheid.errors import CepheidError, EvaluationError
+from cepheid.rowpattern.binding import BoundRowPattern
+from cepheid.rowpattern.reference import Reference
+from cepheid.rowpattern.search import Unmatched, budget_error, skip_error
+
+
+@dataclass(frozen=True, slots=True)
+class RowMatches:
+    """The matches of all partitions in the order of the scan.
+
+    `matches` has first row, length, number and partition of each; `labels`, one match after the other, twice the
+    number of the variable, plus 1 in an exclusion; `offsets`, where the labels of a match begin. `unmatched` are the
+    rows that begin no match and lie in none found before.
+    """
+
+    matches: Integers
+    labels: npt.NDArray[np.int32]
+    offsets: Integers
+    unmatched: Mask
+
+
+def match_rows(tables: RowTables, rows: RowValues, own: Mask | None, where: Callable[[int], str]) -> RowMatches:
+    """Find all matches. `own`: which rows satisfy the own part of each variable, one column each, if that was computed
+    elsewhere; `where` names a row in an error."""
+    allowed = _allowed(tables, rows, own)
+    values, known, texts = _values(tables, rows)
+    label_codes, constants = texts[len(tables.texts) :], texts[: len(tables.texts)]
+    time = _times(tables, rows)
+    status, at, matches, labels, unmatched, counters = scan(
+        tables.instructions,
+        tables.tests,
+        tables.reads,
+        tables.codes,
+        tables.updates,
+        tables.updates_of,
+        tables.initial,
+        label_codes,
+        constants,
+        values,
+        known,
+        allowed,
+        time,
+        rows.bounds,
+        tables.params,
+    )
+    if status != r.DONE:
+        raise _problem(status, at, tables, counters, where)
+    offsets = (
+        np.concatenate(([0], np.cumsum(matches[:, 1])[:-1])).astype(np.int64) if len(matches) else np.zeros(0, int)
+    )
+    return RowMatches(matches, labels, offsets, unmatched)
+
+
+def match_by_reference(bound: BoundRowPattern, rows: RowValues, max_steps: int) -> RowMatches:
+    """The same by the literal evaluator, for what the machine cannot compute."""
+    evaluator = Reference(bound, max_steps)
+    listed = rows.table.to_pylist()
+    numbers = {name: 2 * number for number, name in enumerate(bound.pattern.variables)}
+    matches: list[tuple[int, int, int, int]] = []
+    labels: list[int] = []
+    unmatched = np.zeros(len(rows), bool)
+    for partition, (begin, end) in enumerate(pairwise(rows.bounds.tolist())):
+        for found in evaluator.found(listed[begin:end]):
+            if isinstance(found, Unmatched):
+                unmatched[begin + found.row] = True
+            else:
+                matches.append((begin + found.first, len(found.labels), found.number, partition))
+                labels += [numbers[name] + out for name, out in zip(found.labels, found.excluded, strict=True)]
+    return _found(np.array(matches, np.int64).reshape(len(matches), 4), np.array(labels, np.int32), unmatched)
+
+
+def _found(matches: Integers, labels: npt.NDArray[np.int32], unmatched: Mask) -> RowMatches:
+    return RowMatches(matches, labels, np.cumsum(matches[:, 1]) - matches[:, 1], unmatched)
+
+
+def _allowed(tables: RowTables, rows: RowValues, own: Mask | None) -> npt.NDArray[np.uint64]:
+    """A bit for each variable that the row may have, as far as the row and its neighbours tell."""
+    bits = np.zeros(len(rows), np.uint64)
+    near = [rows.of(expression) for expression in tables.near_columns]
+    for number, condition in enumerate(tables.own):
+        holds = rows.holds(condition) if own is None else own[:, number]
+        test = tables.near[number]
+        if test is not None:
+            chosen = np.flatnonzero(holds)
+            columns = {name: rows.shifted(near[column], shift, chosen) for name, column, shift in test.names}
+            outcome = is_true(evaluate_or_fall_back(test.expression, pa.table(columns)))
+            holds = np.zeros(len(rows), bool)
+            holds[chosen[outcome]] = True
+        bits |= holds.astype(np.uint64) << np.uint64(number)
+    return bits
+
+
+def _values(tables: RowTables, rows: RowValues) -> tuple[Integers, npt.NDArray[np.uint64], Integers]:
+    """The columns that tests read, as 64-bit integers; which of them are known; the ranks of the tables' texts and of
+    the names of the variables."""
+    fixed = pa.array([*tables.texts, *tables.variables], pa.string())
+    arrays = [None if column == ROW else rows.of(column) for column in tables.columns]
+    texts = [fixed]
+    for array, column in zip(arrays, tables.columns, strict=True):
+        if array is not None and column.type.kind is Kind.STRING:
+            texts.append(pc.drop_null(array.cast(pa.string()).unique()))
+    ranks = pc.unique(pa.chunked_array(texts))
+    ranks = ranks.take(pc.sort_indices(ranks))
+    values = np.zeros((len(rows), max(1, len(arrays))), np.int64)
+    known = np.zeros(len(rows), np.uint64)
+    for number, (array, column) in enumerate(zip(arrays, tables.columns, strict=True)):
+        bit = np.uint64(1 << number)
+        if array is None:
+            values[:, number] = np.arange(len(rows))
+            known |= bit
+            continue
+        if column.type.kind is Kind.STRING:
+            array = pc.index_in(array.cast(pa.string()), ranks)
+            values[:, number] = as_numpy(array.fill_null(0))
+        else:
+            values[:, number] = as_integers(array, column.type)
+        known |= np.where(as_numpy(array.is_valid()), bit, np.uint64(0))
+    codes: Integers = as_numpy(pc.index_in(fixed, ranks)).astype(np.int64)
+    return values, known, codes
+
+
+def _times(tables: RowTables, rows: RowValues) -> Integers:
+    if tables.bound.pattern.within is None:
+        return np.zeros(1, np.int64)
+    column = rows.table[tables.bound.order_names[0]]
+    if column.null_count:
+        raise EvaluationError("WITHIN: rows without a time.\n  Give every row a time, or leave such rows out.")
+    return as_numpy(column.cast(pa.timestamp("us", getattr(column.type, "tz", None))).cast(pa.int64()))
+
+
+def _problem(status: int, at: int, tables: RowTables, counters: Integers, where: Callable[[int], str]) -> CepheidError:
+    """The error that the scan ended with; `at` is a row, or for a skip the number of the match."""
+    skip = tables.bound.pattern.skip.variable or ""
+    if status == r.NO_SUCH_LABEL:
+        return skip_error(skip, at, "no row of the match has that label")
+    if status == r.SKIP_TO_START:
+        return skip_error(skip, at, "that is the first row of the match, where it would be found again")
+    if status == r.OVER_BUDGET:
+        return budget_error(where(at), int(tables.params[r.P_BUDGET]))
+    variable = tables.variables[int(counters[r.Q_PROBLEM + 1])]
+    what = "overflow" if counters[r.Q_PROBLEM] == r.OVERFLOW else "division by zero"
+    remedy = "Cast to a wider type." if what == "overflow" else "Guard the division, for instance with CASE."
+    condition = tables.bound.defines.get(variable)
+    return EvaluationError(f"DEFINE {variable}: {what} at {where(at)}\n  in: {condition}\n  {remedy}")

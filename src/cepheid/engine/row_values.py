@@ -1,0 +1,94 @@
+"""Expressions over rows, on whole columns: for the tests of a row pattern and for its measures.
+
+In: a table in the order of the clause, and which expressions were computed elsewhere (by Spark). Out: arrays. An
+expression that may fail is asked only of the rows where it is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from cepheid.conditions.arrow.evaluation import evaluate_or_fall_back
+from cepheid.conditions.expression import TRUE, Column, Expression, walk
+
+Integers = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class RowValues:
+    """The rows of all partitions; partition p has the rows `bounds[p]` to `bounds[p + 1]`."""
+
+    table: pa.Table
+    bounds: Integers
+    computed: Mapping[Expression, str] = field(default_factory=dict)
+    """Expressions whose values are columns of the table."""
+
+    def __len__(self) -> int:
+        return int(self.table.num_rows)
+
+    def of(self, expression: Expression) -> pa.Array:
+        """The expression on every row."""
+        name = self._stored(expression)
+        if name is not None:
+            return as_array(self.table[name])
+        return as_array(evaluate_or_fall_back(expression, self.table))
+
+    def at(self, expression: Expression, rows: Integers) -> pa.Array:
+        """The expression on some rows; NULL where the row is -1."""
+        missing = rows < 0
+        if not missing.any():
+            return self._at_rows(expression, rows)
+        values = self._at_rows(expression, rows[~missing])
+        places = np.cumsum(~missing) - 1
+        return values.take(pa.array(places, mask=missing))
+
+    def _at_rows(self, expression: Expression, rows: Integers) -> pa.Array:
+        name = self._stored(expression)
+        if name is not None:
+            return as_array(self.table[name].take(pa.array(rows)))
+        names = list(dict.fromkeys(node.name for node in walk(expression) if isinstance(node, Column)))
+        chosen = self.table.select(names).take(pa.array(rows)) if names else _blank(len(rows))
+        return as_array(evaluate_or_fall_back(expression, chosen))
+
+    def holds(self, condition: Expression) -> Mask:
+        """Where a condition is true: not false, not NULL (rule 3.1)."""
+        return np.ones(len(self), bool) if condition == TRUE else is_true(self.of(condition))
+
+    def shifted(self, values: pa.Array, shift: int, rows: Integers) -> pa.Array:
+        """The values of the rows so many further on, NULL outside the partition (rule 5.4)."""
+        if not shift:
+            return values.take(pa.array(rows))
+        partitions = np.repeat(np.arange(len(self.bounds) - 1), np.diff(self.bounds))[rows]
+        places = rows + shift
+        outside = (places < self.bounds[partitions]) | (places >= self.bounds[partitions + 1])
+        return values.take(pa.array(np.where(outside, 0, places), mask=outside))
+
+    def _stored(self, expression: Expression) -> str | None:
+        if isinstance(expression, Column) and expression.name in self.table.column_names:
+            return expression.name
+        return self.computed.get(expression)
+
+
+def is_true(values: pa.Array) -> Mask:
+    """Where truth values are true."""
+    result: Mask = values.fill_null(False).to_numpy(zero_copy_only=False).astype(bool)
+    return result
+
+
+def as_array(values: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """In one piece, dictionaries resolved."""
+    if isinstance(values, pa.ChunkedArray):
+        values = values.combine_chunks()
+        if isinstance(values, pa.ChunkedArray):
+            values = pa.concat_arrays(values.chunks) if values.num_chunks else pa.array([], values.type)
+    return values.cast(values.type.value_type) if pa.types.is_dictionary(values.type) else values
+
+
+def _blank(count: int) -> pa.Table:
+    return pa.table({"__row": np.arange(count)})

@@ -1,0 +1,155 @@
+"""The compiled matcher finds what the literal evaluator finds, and is quick where it says so."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, assume, example, given, settings
+from rowpattern.clauses import clauses, tables
+
+from cepheid.conditions import Schema
+from cepheid.engine.kernel import row_layout as r
+from cepheid.engine.tables.programs import NotCompiled
+from cepheid.engine.tables.row_patterns import RowTables, tabulate
+from cepheid.errors import CepheidError, EvaluationError, LimitError
+from cepheid.match_recognize import read
+from cepheid.options import Limits
+from cepheid.rowpattern.binding import bind
+from cepheid.rows.row_order import ordered
+from cepheid.rows.row_patterns import by_engine, by_reference, match_rows
+
+MEMORY = {r.FORGET: "forget", r.BY_STATE: "by state", r.BY_ROW_OF_START: "by start", r.BY_ROW: "by row"}
+
+
+def outcome(run: Any) -> Any:
+    """The rows of a result, or the kind of error."""
+    try:
+        found = run()
+    except LimitError:
+        assume(False)
+    except CepheidError as error:
+        return type(error)
+    return found.column_names, [
+        [("nan" if isinstance(v, float) and math.isnan(v) else v) for v in column.to_pylist()]
+        for column in found.columns
+    ]
+
+
+def compared(clause: str, table: pa.Table) -> None:
+    bound = bind(read(clause), Schema.from_arrow(table.schema))
+    rows = ordered(table, bound.partition_by, bound.order_by)
+    expected = outcome(lambda: by_reference(bound, rows, max_steps=20_000))
+    assert outcome(lambda: by_engine(bound, tabulate(bound), rows)) == expected
+
+
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+@given(clauses(), tables())
+@example(
+    "PARTITION BY p ORDER BY t MEASURES COUNT(*) AS n AFTER MATCH SKIP TO NEXT ROW PATTERN ((A | B)* C B?) "
+    "DEFINE C AS SUM(A.v) = 3",
+    pa.table({"t": range(6), "p": ["k"] * 6, "v": [1, 1, 1, 1, 1, 1]}),
+)
+def test_the_engine_is_the_reference(clause: str, table: pa.Table) -> None:
+    compared(clause, table)
+
+
+def tabulated(pattern: str, defines: str) -> RowTables:
+    schema = Schema.from_arrow(
+        pa.schema([("p", pa.string()), ("t", pa.int64()), ("v", pa.int64()), ("s", pa.string())])
+    )
+    return tabulate(bind(read(f"PARTITION BY p ORDER BY t PATTERN ({pattern}) DEFINE {defines}"), schema))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "defines", "memory"),
+    [
+        ("A B+ C", "A AS v > 1, B AS B.v < PREV(B.v), C AS NEXT(v) = 2", "by row"),
+        ("A B+", "B AS B.v > FIRST(v)", "by start"),
+        ("A B+", "B AS COUNT(*) < 4", "by start"),
+        ("A B+", "B AS B.v > A.v", "by start"),  # A is the first row of every match and no other
+        ("A | A B+", "B AS B.v > A.v", "by state"),
+        ("(A | B)+ C", "C AS C.v > A.v", "by state"),
+        ("(A | B)+ C", "C AS SUM(A.v) > 3", "by state"),
+        ("(A | B)+ C", "C AS LAST(CLASSIFIER(), 1) = 'A'", "forget"),
+        ("A B", "A AS CLASSIFIER() = 'A'", "by row"),  # the row's own label is known
+    ],
+)
+def test_what_is_remembered_follows_what_is_read(pattern: str, defines: str, memory: str) -> None:
+    assert MEMORY[int(tabulated(pattern, defines).params[r.P_MEMORY])] == memory
+
+
+def seconds(clause: str, table: pa.Table) -> tuple[float, pa.Table]:
+    bound = bind(read(clause), Schema.from_arrow(table.schema))
+    rows, found = ordered(table, bound.partition_by, bound.order_by), tabulate(bound)
+    by_engine(bound, found, rows)
+    begun = time.perf_counter()
+    result = by_engine(bound, found, rows)
+    return time.perf_counter() - begun, result
+
+
+def same_rows(count: int) -> pa.Table:
+    return pa.table({"p": ["k"] * count, "t": range(count), "v": [1] * count})
+
+
+def test_two_loops_over_equal_rows_are_linear() -> None:
+    """Each row would be tried from each start, and each split between the loops, without a memory."""
+    clause = "PARTITION BY p ORDER BY t MEASURES COUNT(*) AS n PATTERN (A+ B+ C) DEFINE C AS v > 1"
+    took, found = seconds(clause, same_rows(200_000))
+    assert found.num_rows == 0
+    assert took < 2
+
+
+def test_many_optional_parts() -> None:
+    optional = " ".join(["A?"] * 24)
+    clause = f"PARTITION BY p ORDER BY t MEASURES COUNT(*) AS n PATTERN ({optional} B) DEFINE B AS v > 1"
+    took, found = seconds(clause, same_rows(2_000))
+    assert found.num_rows == 0
+    assert took < 1
+
+
+def test_states_that_conditions_cannot_tell_apart_are_merged() -> None:
+    """2^40 ways to label the rows, but only 41 sums."""
+    clause = "PARTITION BY p ORDER BY t MEASURES COUNT(*) AS n PATTERN ((A | B)* C) DEFINE C AS SUM(A.v) > 100"
+    took, found = seconds(clause, same_rows(40))
+    assert found.num_rows == 0
+    assert took < 2
+
+
+def test_a_search_that_explodes_is_given_up() -> None:
+    clause = (
+        "PARTITION BY p ORDER BY t MEASURES COUNT(*) AS n PATTERN ((A | B)* C) DEFINE C AS PREV(CLASSIFIER(), 30) = 'X'"
+    )
+    table = same_rows(60)
+    bound = bind(read(clause), Schema.from_arrow(table.schema))
+    with pytest.raises(LimitError, match=r"begins at the row at p = 'k', t = 0 took more than 100,000 steps"):
+        by_engine(bound, tabulate(bound, max_steps=100_000), ordered(table, bound.partition_by, bound.order_by))
+
+
+def test_a_failing_condition_names_its_row() -> None:
+    table = pa.table({"p": ["k", "k"], "t": [1, 2], "v": [0, 1]})
+    clause = "PARTITION BY p ORDER BY t PATTERN (A B) DEFINE B AS 10 / FIRST(v) > 0"
+    with pytest.raises(EvaluationError, match=r"DEFINE B: division by zero at the row at p = 'k', t = 2"):
+        match_rows(read(clause), table, Limits())
+
+
+def test_what_the_machine_lacks_is_said() -> None:
+    with pytest.raises(NotCompiled, match="COUNT"):
+        tabulated("A+", "A AS COUNT(DISTINCT v) < 3")
+
+
+def test_then_the_reference_finds_the_matches(caplog: pytest.LogCaptureFixture) -> None:
+    clause = "ORDER BY t MEASURES ARRAY_AGG(v) AS all PATTERN (A+) DEFINE A AS COUNT(DISTINCT v) < 3"
+    found = match_rows(read(clause), pa.table({"t": range(5), "v": [1, 2, 1, 3, 3]}), Limits())
+    assert found.matches == [{"all": [1, 2, 1]}, {"all": [3, 3]}]
+    assert "reference evaluator, which is slow: it has `COUNT(DISTINCT v)`" in caplog.text
+
+
+def test_long_matches() -> None:
+    count = 300_000
+    clause = "PARTITION BY p ORDER BY t MEASURES COUNT(*) AS n, LAST(v) AS v PATTERN ((A | B)+) DEFINE A AS v > 5"
+    _, found = seconds(clause, same_rows(count))
+    assert found.to_pylist() == [{"p": "k", "n": count, "v": 1}]
