@@ -17,7 +17,7 @@ import pyarrow as pa
 from cepheid.automaton.construction import build
 from cepheid.conditions import bind
 from cepheid.engine.assignments import Assignments, Integers
-from cepheid.engine.columns import Columns, Events, columns, columns_of, joined, text_codes, texts_in
+from cepheid.engine.columns import Columns, Events, columns, columns_of, joined, values_of
 from cepheid.engine.kernel import buffer, drive
 from cepheid.engine.kernel import layout as l
 from cepheid.engine.kernel.compiling import announce_compilation
@@ -81,7 +81,7 @@ class Matcher(State):
 
     def columns_of(self, events: Events) -> Columns:
         """The columns of further events, with texts coded as the live runs know them."""
-        self.texts = text_codes(events, self.tables, self.texts)
+        self.add_texts(values_of(events, self.tables))
         return columns(events, self.tables, self.texts)
 
     def computed_columns(
@@ -89,7 +89,7 @@ class Matcher(State):
     ) -> Columns:
         """The columns of further events whose tests and values were computed elsewhere."""
         values = list(values)
-        self.texts = texts_in(values, self.tables, self.texts)
+        self.add_texts(values)
         return columns_of(time, bits, values, self.tables, self.texts)
 
     def feed(
