@@ -19,7 +19,8 @@ from pyspark.sql.types import AtomicType
 from cepheid.conditions.printing import quoted
 from cepheid.engine.tables.tabulate import Options, Tables
 from cepheid.explain import Execution, Explanation, Timeline, rows_that_travel
-from cepheid.options import Asked, Movement
+from cepheid.explain.results import FEW, counted, to_html
+from cepheid.options import Asked, Movement, count, yes_or_no
 from cepheid.spark.buckets import bucket_count, estimated_bytes, parallelism, spread_ids
 from cepheid.spark.keys import key_columns
 from cepheid.spark.output import result_columns
@@ -49,6 +50,21 @@ class Found:
     def timeouts(self) -> DataFrame:
         """The runs that ran out of time, with the moment `at` which they did."""
         return self._plan.result(timeouts=True)
+
+    def count(self) -> int:
+        """Count the rows of `matches`. Runs the query."""
+        return self.matches.count()
+
+    def show(self, n: int = 20, truncate: bool = True) -> None:
+        """Print the first `n` matches as Spark does. Runs the query as far as that needs."""
+        self.matches.show(count(n, "n"), truncate=yes_or_no(truncate, "truncate"))
+
+    def _repr_html_(self) -> str:
+        """The first matches, for a notebook. Runs the query as far as that needs."""
+        rows = [row.asDict() for row in self.matches.limit(FEW + 1).collect()]
+        number = f"more than {FEW} rows" if len(rows) > FEW else counted(len(rows), self.matches.columns)
+        more = f"the first {FEW}; found.matches is the DataFrame of all" if len(rows) > FEW else ""
+        return to_html(self.matches.columns, rows[:FEW], number, more)
 
     def explain(self) -> Explanation:
         """Explain what the pattern means and how Spark runs it on this DataFrame."""
