@@ -167,6 +167,12 @@ def test_odd_files_and_texts_are_the_users_mistake(run: Run) -> None:
         assert "Error: " not in err and "Traceback" not in err, (call, err)
 
 
+def test_without_rich_the_command_line_says_what_to_install(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cepheid.cli.find_spec", lambda name: None)
+    code, _, err = run("explain", "pattern.json")
+    assert code == 2 and "pip install 'cepheid[cli]'" in err
+
+
 def test_warnings_look_like_errors(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     def warn(arguments: object) -> int:
         warnings.warn("the pattern has no window", stacklevel=1)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from cepheid.cli.bars import task_bar
+from cepheid.cli.colours import coloured
 from cepheid.cli.job_file import Sink, read_job
 from cepheid.cli.patterns import load_pattern
 from cepheid.cli.streams import run_stream
@@ -101,7 +102,7 @@ def _run(arguments: argparse.Namespace) -> int:
         )
         found = pattern.match(rows, **job.match)
         if arguments.explain:
-            Console(highlight=False).print(found.explain(), markup=False)
+            Console(highlight=False).print(coloured(found.explain()))
             return 0
         if isinstance(found, FoundInStream):
             return run_stream(console, job, found)
