@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date
 from typing import Any
 
@@ -57,7 +58,7 @@ def test_parameters_wherever_a_condition_stands() -> None:
     names = ("before", "low", "step", "end", "count", "factor", "who", "x", "y")
     assert set(parameters_of(pattern.tree)) == set(names)
     bound = pattern.bind(**{name: number for number, name in enumerate(names) if name != "who"}, who="X")
-    assert ":" not in str(bound.automaton())
+    assert not re.search(":[a-z]", str(bound.automaton()))
     assert bound.match_events(ROWS, order_by="t").count() == 0
     assert bound.bind(low=3).tree.parameters == tuple(sorted({**dict(bound.tree.parameters), "low": 3}.items()))
 

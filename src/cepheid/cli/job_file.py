@@ -45,7 +45,7 @@ _SECTIONS: dict[str, dict[str, type | tuple[type, ...]]] = {
         "id": str,
     },
     "sinks": {"matches": dict, "timeouts": dict, "late": dict, "rejected": dict, "timeline": dict},
-    "stream": {"checkpoint": str, "trigger": str, "flush": bool, "on_error": str},
+    "stream": {"checkpoint": str, "trigger": str, "flush": bool, "on_error": str, "idle": str},
     "parameters": {},
     "spark": {},
 }
@@ -81,6 +81,7 @@ class Streaming:
     trigger: str | None
     flush: bool
     on_error: str
+    idle: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +192,10 @@ def _streaming(is_stream: bool, data: dict[str, Any], draws: bool) -> Streaming 
     trigger = given.get("trigger")
     if trigger not in (None, "available now"):
         duration(trigger, "[stream]: trigger", ', or "available now"')
-    return Streaming(given["checkpoint"], trigger, given.get("flush", False), given.get("on_error", "stop"))
+    if "idle" in given:
+        duration(given["idle"], "[stream]: idle")
+    flush, on_error = given.get("flush", False), given.get("on_error", "stop")
+    return Streaming(given["checkpoint"], trigger, flush, on_error, given.get("idle"))
 
 
 def _match(given: dict[str, Any]) -> dict[str, Any]:

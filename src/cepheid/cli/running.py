@@ -53,6 +53,7 @@ a job:
   checkpoint = "state/shoplifting"
   trigger = "10 seconds"            # or "available now"
   flush = false                     # true: process everything available, then end the input
+  idle = "30 seconds"               # optional: so long without events, and time moves on with the clock
   on_error = "stop"                 # or "skip_moment", "skip_key": reject events that exceed a limit, and go on
 
   [spark]                           # settings, as spark-submit --conf takes them

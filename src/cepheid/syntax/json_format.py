@@ -99,6 +99,10 @@ def from_json(text: str) -> PatternTree:
         raise MalformedPatternError(
             f"JSON line {error.lineno}, column {error.colno}", f"this is not JSON: {error.msg}", "Correct the text."
         ) from None
+    except MalformedPatternError:
+        raise
+    except ValueError as error:  # a number of thousands of digits
+        raise MalformedPatternError("JSON", f"it cannot be read: {error}", "Give smaller numbers.") from None
     except RecursionError:
         raise _too_deep() from None
     try:

@@ -250,7 +250,7 @@ def _gaps(place: _Place) -> Gaps:
         return Gaps(every=_span(place))
     spans = []
     for key in place.value:
-        if not key.isascii() or not key.isdigit() or str(int(key)) != key:
+        if not key.isascii() or not key.isdigit() or len(key) > 9 or key.startswith("0"):
             place.refuse(f"the key {key!r} is no repetition", 'Use numbers from 2: {"2": "5 seconds"}.')
         spans.append((int(key), _span(place.at(key))))
     return Gaps(by_repetition=tuple(sorted(spans, key=lambda pair: pair[0])))

@@ -101,12 +101,17 @@ class EventTime:
         """Whether the stream brings a watermark."""
         return METADATA in self.field.metadata
 
-    def guarded(self, rows: DataFrame) -> DataFrame:
-        """The rows with their guarded time, which carries the watermark, and the reason why they are rejected."""
+    def guarded(self, rows: DataFrame, moments: DataFrame | None = None) -> DataFrame:
+        """The rows with their guarded time, which carries the watermark, and the reason why they are rejected.
+        `moments`: rows of a guarded time alone, which only move the watermark; there is no reason in them."""
         reason = self._reason()
         guarded = F.when(reason == 0, self._time()).alias(WATERMARKED)
         marked = rows.select("*", guarded, reason.cast("tinyint").alias(REASON))
-        return marked if self.has_own_watermark else marked.withWatermark(WATERMARKED, self._delay)
+        if self.has_own_watermark:
+            return marked
+        if moments is not None:
+            marked = marked.unionByName(moments, allowMissingColumns=True)
+        return marked.withWatermark(WATERMARKED, self._delay)
 
     @property
     def _delay(self) -> str:
