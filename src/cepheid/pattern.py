@@ -6,6 +6,7 @@ Thin: the builder is in `syntax`, the meaning in the rooms below, which are impo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from html import escape
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
@@ -31,7 +32,8 @@ from cepheid.options import (
     yes_or_no,
 )
 from cepheid.syntax.builder import PatternBuilder
-from cepheid.syntax.tree import Condition, SqlText
+from cepheid.syntax.parameters import parameters
+from cepheid.syntax.tree import Condition, ParameterValue, SqlText
 from cepheid.syntax.validation import check
 
 if TYPE_CHECKING:
@@ -266,6 +268,24 @@ class Pattern(PatternBuilder):
                 **further,
             ).matches
         )
+
+    def bind(self, **values: ParameterValue) -> Self:
+        """Give values to the parameters of conditions, written `:name`. A value is never made part of a text.
+
+        >>> from cepheid import Pattern
+        >>> large = Pattern.begin("a").where("amount > :limit")
+        >>> print(large.bind(limit=100))
+        a[amount > :limit] with limit = 100
+        """
+        from cepheid.conditions.parameters import parameters_of
+
+        known = parameters_of(self.tree)
+        for name in values:
+            if name not in known:
+                written = ", ".join(f":{one}" for one in known) or "none"
+                raise InputError(f"bind() has {name!r}, but no condition has :{name}.\n  There are: {written}.")
+        bound = parameters({**dict(self.tree.parameters), **values})
+        return type(self)(replace(self.tree, parameters=bound)).check()
 
     def check(self) -> Self:
         """Raise a `MalformedPatternError` if the pattern is malformed. Every use of a pattern does this first."""
