@@ -12,11 +12,12 @@ left out if all of this holds. Of the pattern:
 
 Of the two runs:
 
-3. Their registers are equal.
+3. Their registers are equal, and say all that conditions read of the events taken: none counts different values
+   (rule 18), for which the events themselves are looked at.
 4. Every continuation that is open in B is open in A.
 5. The same greedy loops may still take an event (rule 5).
 6. If a continuation or a greedy loop of the position has a bound since the previous event, their last events have the
-   same time.
+   same time. Nothing in the pattern has a bound since a variable (rule 17): registers do not hold when that took.
 7. Their starts are equal; or they need not be, because
 
    a. the strategy is `past_last_event`,
@@ -59,7 +60,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from cepheid.automaton.model import Automaton
+from cepheid.automaton.model import Automaton, Position, Take
+from cepheid.conditions.registers import RegisterKind
 from cepheid.engine.kernel import layout as l
 from cepheid.syntax.tree import SkipKind
 
@@ -77,7 +79,9 @@ class Reason(Enum):
 
     NOT_WANTED = "not wanted"
     TIMEOUTS = "1"
+    SINCE = "6"
     SKIP = "2"
+    DISTINCT = "3"
     TO_NEXT = "7 a"
     WINDOW = "7 b"
     NOT_AT_END = "7 c"
@@ -92,14 +96,18 @@ class Decision:
 
 
 def decide(automaton: Automaton, timeouts: bool, wanted: bool = True) -> Decision:
-    """Conditions 1, 2 and 7, which the pattern decides; the kernel looks at the others, run by run."""
+    """Conditions 1, 2, 7 and part of 3, which the pattern decides; the kernel looks at the others, run by run."""
     skip = automaton.skip.kind
     if not wanted:
         return Decision(Dominance.OFF, Reason.NOT_WANTED)
     if timeouts:
         return Decision(Dominance.OFF, Reason.TIMEOUTS)
+    if any(take.since for position in automaton.positions for take in _takes(position)):
+        return Decision(Dominance.OFF, Reason.SINCE)
     if skip not in (SkipKind.PAST_LAST_EVENT, SkipKind.TO_NEXT):
         return Decision(Dominance.OFF, Reason.SKIP)
+    if any(register.kind is RegisterKind.DISTINCT for register in automaton.registers.registers):
+        return Decision(Dominance.OFF, Reason.DISTINCT)
     if skip is SkipKind.TO_NEXT:
         return Decision(Dominance.PER_START, Reason.TO_NEXT)
     if automaton.window is not None:
@@ -107,3 +115,7 @@ def decide(automaton: Automaton, timeouts: bool, wanted: bool = True) -> Decisio
     if any(position.endings for position in automaton.positions):
         return Decision(Dominance.PER_START, Reason.NOT_AT_END)
     return Decision(Dominance.OVERALL, None)
+
+
+def _takes(position: Position) -> list[Take]:
+    return [*(way.take for way in position.continuations), *position.rivals]
