@@ -38,6 +38,7 @@ from cepheid.syntax.validation import check
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
     from cepheid.automaton.model import Automaton
     from cepheid.engine.tables.tabulate import Options
     from cepheid.explain import Diagram, Explanation
@@ -125,8 +126,8 @@ class Pattern(PatternBuilder):
         limits: Limits | None = None,
         **single: Unpack[SingleLimits],
     ) -> pa.Table:
-        """How many matches end with each event of rows in memory, as an Arrow table: a row for each event that ends any,
-        with the partition columns, `end_time` and `matches`. The arguments are those of `match_events`.
+        """How many matches end with each event of rows in memory, as an Arrow table: a row for each event that ends
+        any, with the partition columns, `end_time` and `matches`. The arguments are those of `match_events`.
 
         With `no_skip` the matches are counted without being built, so that there may be billions of them; where
         `explain` says that batch and memory keep each partial match by itself, they are built and then counted.

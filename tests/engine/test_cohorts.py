@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import random
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -79,7 +80,7 @@ def test_billions_of_matches_are_counted() -> None:
 
 
 @pytest.mark.parametrize("skip", ["no_skip", "past_last_event"])
-def test_long_streams_in_which_memory_is_collected(skip: str) -> None:
+def test_long_streams_in_which_memory_is_collected(skip: Literal["no_skip", "past_last_event"]) -> None:
     chance = random.Random(3)
     table = table_of("".join(chance.choice("aabbccd") for _ in range(3_000)))
     pattern = any_of("abcd").within(24).skip(skip)
