@@ -94,8 +94,8 @@ def measure(settings: Settings) -> Section:
         "Cepheid: count_events and, up to "
         f"{LISTED:,} matches, match_events on an Arrow table, the least of three. FlinkCEP: a job of parallelism 1, "
         "events in memory, CPU seconds of the job. Bar: what the same sequence costs where its last event never occurs "
-        f"and the window is smallest, twice that without matches, else with {PER_EVENT * 1e9:.0f} ns for each event of a "
-        "match."
+        "and the window is smallest; twice that without matches, else "
+        f"{PER_EVENT * 1e9:.0f} ns more for each event of a match."
     )
     with TemporaryDirectory() as place:
         file = Path(place) / "stocks.csv"
