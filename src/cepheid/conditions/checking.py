@@ -28,6 +28,7 @@ from cepheid.conditions.expression import (
     Name,
     Operation,
     Operator,
+    Parameter,
     SparkExpression,
     with_children,
 )
@@ -73,6 +74,9 @@ class Checker:
                 return self._cast(self.bind(expression.operand), expression.type, False, expression.span)
             case SparkExpression():
                 return self._spark(expression)
+            case Parameter(name=name) if self._scope.schema is not None:  # before that, it may still be given one
+                remedy = f"give it one: pattern.bind({name}=…)"
+                raise self._error(expression.span, f"the parameter `:{name}` has no value", remedy)
         return expression
 
     def coerce(self, expression: Expression, target: DataType) -> Expression:
@@ -285,8 +289,11 @@ class Checker:
                     raise self._error(operand.span or span, problem, "compare it with something")
             return Operation(operator, operands, type=types.BOOLEAN, span=span)
         if operator in COMPARISONS or operator is Operator.IN:
-            alike, _ = self._alike(operator.value, operands, span)
-            return Operation(operator, alike, type=types.BOOLEAN, span=span)
+            alike, together = self._alike(operator.value, operands, span)
+            compared = Operation(operator, alike, type=types.BOOLEAN, span=span)
+            # The engine holds texts as codes, which a literal has none of.
+            is_moved = together.kind is Kind.STRING and operator is not Operator.NULL_SAFE_EQUAL
+            return _moved_inside(compared) if is_moved and not _has_null(alike) else compared
         if operator in ARITHMETIC:
             return self._arithmetic(operator, operands, span)
         if operator is Operator.IS_NULL:
@@ -358,12 +365,17 @@ class Checker:
         return condition_error(span, problem, remedy, self._scope.place)
 
 
-def _moved_inside(node: Call | Cast) -> Expression:
+def _has_null(operands: tuple[Expression, ...]) -> bool:
+    return any((value := constant_value(operand)) is not None and value[0] is None for operand in operands)
+
+
+def _moved_inside(node: Call | Cast | Operation) -> Expression:
     """`f(LAST(v.c))` as `LAST(f(v.c))`, so that what is computed of one event alone is a column of that event.
 
     Both are the same (also of FIRST, and with an offset) if f has a value wherever c has one, is NULL where c is, and
     never fails: then an event counts for the one where it counts for the other, and f is computed on no event that
-    makes it raise. All functions of the table that do not skip NULLs and cannot fail are like that, and such casts.
+    makes it raise. All functions of the table that do not skip NULLs and cannot fail are like that, such casts, and
+    comparisons with constants.
     """
     read = [child for child in node.children if constant_value(child) is None]
     if len(read) != 1 or not isinstance(read[0], Aggregate) or not node.type.is_known:

@@ -17,11 +17,12 @@ import pyarrow as pa
 from cepheid.automaton.construction import build
 from cepheid.conditions import bind
 from cepheid.engine.assignments import Assignments, Integers
-from cepheid.engine.columns import Columns, Events, columns, columns_of, joined, text_codes, texts_in
+from cepheid.engine.columns import Columns, Events, columns, columns_of, joined, values_of
 from cepheid.engine.kernel import buffer, drive
 from cepheid.engine.kernel import layout as l
 from cepheid.engine.kernel.compiling import announce_compilation
 from cepheid.engine.limits import state_limit
+from cepheid.engine.runs import invariants
 from cepheid.engine.runs.cohorts import match_whole
 from cepheid.engine.runs.decided import Decided, Sift
 from cepheid.engine.runs.pool import Pool, bytes_of, grown, growth_needed, new_pool
@@ -80,7 +81,7 @@ class Matcher(State):
 
     def columns_of(self, events: Events) -> Columns:
         """The columns of further events, with texts coded as the live runs know them."""
-        self.texts = text_codes(events, self.tables, self.texts)
+        self.add_texts(values_of(events, self.tables))
         return columns(events, self.tables, self.texts)
 
     def computed_columns(
@@ -88,7 +89,7 @@ class Matcher(State):
     ) -> Columns:
         """The columns of further events whose tests and values were computed elsewhere."""
         values = list(values)
-        self.texts = texts_in(values, self.tables, self.texts)
+        self.add_texts(values)
         return columns_of(time, bits, values, self.tables, self.texts)
 
     def feed(
@@ -145,6 +146,7 @@ class _Drive:
     ) -> None:
         progress = np.array([0, bounds[0], finish, moment], np.int64)
         self._run(
+            columns,
             lambda: drive.match_sorted(self.tables.arrays, columns, self.pool, bounds, slot_of, progress),
             lambda: (int(slot_of[progress[0]]) if len(slot_of) else 0, where(int(progress[0]), int(progress[1]))),
         )
@@ -152,11 +154,12 @@ class _Drive:
     def finish(self, columns: Columns, finish: int, moment: int, where: Callable[[int, int], str]) -> None:
         progress = np.array([0, 0, finish, moment], np.int64)
         self._run(
+            columns,
             lambda: drive.finish_slots(self.tables.arrays, columns, self.pool, progress),
             lambda: (int(progress[0]), where(int(progress[0]), l.NONE)),
         )
 
-    def _run(self, call: Callable[[], int], place: Callable[[], tuple[int, str]]) -> None:
+    def _run(self, columns: Columns, call: Callable[[], int], place: Callable[[], tuple[int, str]]) -> None:
         announce_compilation()
         limit = state_limit(self.tables.max_state_bytes)
         while True:
@@ -168,6 +171,8 @@ class _Drive:
                 raise too_large(self.tables, pool, *place(), found, 0, limit)
             self.matches.add(pool, pool.matches, l.Q_MATCHES)
             self.timeouts.add(pool, pool.timeouts, l.Q_TIMEOUTS)
+            if invariants.IS_ASKED_FOR and status in (l.DONE, l.GROW):
+                invariants.check(self.tables, columns, pool)
             if status == l.DONE:
                 return
             if status != l.GROW:

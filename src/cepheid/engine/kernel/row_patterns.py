@@ -159,6 +159,7 @@ def scan(
     scratch, scratch_known = np.zeros((1, 64), np.int64), np.zeros(1, np.uint64)
     registers = np.zeros((64, width), np.int64)
     registers[0] = initial
+    no_nodes = np.zeros((1, 1), np.int32)  # nothing here counts different values (rule 18)
     has_updates = len(updates) > 0
     ways, path = np.zeros((64, 4), np.int64), np.zeros(64, np.int64)
     labels = np.zeros(64, np.int32)
@@ -249,6 +250,8 @@ def scan(
                                     depth + 1,
                                     variable,
                                     row,
+                                    no_nodes,
+                                    -1,
                                 )
                             if tests[variable, T_CODE_BEGIN] >= 0:
                                 after = depth + 1 if has_updates else 0
