@@ -25,7 +25,7 @@ from cepheid.spark.keys import key_columns
 from cepheid.spark.output import result_columns
 from cepheid.spark.plan import Plan
 from cepheid.spark.session import advice
-from cepheid.spark.shipping import shipped
+from cepheid.spark.shipping import mapped, shipped
 from cepheid.spark.sorted_rows import MatchSorted
 from cepheid.spark.timelines import timeline_of
 from cepheid.spark.workers import BUCKET, PAYLOAD, MatchPacked, Pack, mask_name
@@ -101,7 +101,7 @@ class BatchPlan(Plan):
             packed = MatchPacked(*work, self.movement.max_bucket_bytes)
             matched = self._packed(prepared, tables).mapInArrow(shipped(packed), schema)
         else:
-            matched = self._sorted(prepared).mapInArrow(shipped(MatchSorted(*work)), schema)
+            matched = mapped(self._sorted(prepared), MatchSorted(*work), schema)
         if not self.output.measures:
             return matched
         return matched.select(*result_columns(self.output.own_names(timeouts), self.output.measured()))
@@ -146,7 +146,7 @@ class BatchPlan(Plan):
     def _packed(self, prepared: DataFrame, tables: Tables) -> DataFrame:
         """Cells of one bucket in one place, buckets spread evenly."""
         pack = Pack(self.partition_by, self._mask_beside_bucket(tables), mask_name(len(tables.pages) - 1))
-        packed = prepared.mapInArrow(shipped(pack), f"`{BUCKET}` int, `{PAYLOAD}` binary")
+        packed = mapped(prepared, pack, f"`{BUCKET}` int, `{PAYLOAD}` binary")
         if hasattr(packed, "repartitionById"):
             moved: DataFrame = packed.repartitionById(self.buckets, BUCKET)
             return moved

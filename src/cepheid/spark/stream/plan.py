@@ -25,7 +25,7 @@ from cepheid.options import Asked
 from cepheid.spark.buckets import parallelism, spread_ids
 from cepheid.spark.keys import HASHES, hash_columns
 from cepheid.spark.plan import Plan
-from cepheid.spark.shipping import shipped
+from cepheid.spark.shipping import mapped
 from cepheid.spark.stream.accounts import OBSERVED, READ, counted, read_rows
 from cepheid.spark.stream.checkpoint.identity import Identity
 from cepheid.spark.stream.operator import KIND, LATE, MATCHES, OUTPUT, REJECTED, TIMEOUTS, StreamOperator
@@ -93,7 +93,7 @@ class StreamPlan(Plan):
         """The stream behind the stateful operator: cells by kind. `control`: the directory that says when the input is
         over; `observed`: what the names of its counts in the query's progress end with."""
         names = [f"{name}.{observed}" if observed else name for name in (READ, OBSERVED)]
-        packed = self._prepared(timeouts, names[0]).mapInArrow(shipped(Pack()), f"`{BUCKET}` int, `{PAYLOAD}` binary")
+        packed = mapped(self._prepared(timeouts, names[0]), Pack(), f"`{BUCKET}` int, `{PAYLOAD}` binary")
         if control is not None:
             ids = F.explode(F.array(*[F.lit(number) for number in self.bucket_ids]))
             ends = self.session.readStream.schema("value string").text(control)
