@@ -17,6 +17,7 @@ from cepheid.errors import (
 )
 from cepheid.options import Limits
 from cepheid.pattern import Pattern
+from cepheid.row_pattern import RowPattern, sql
 from cepheid.syntax import skip
 from cepheid.syntax.combinations import all_of, one_of
 from cepheid.version import VERSION as __version__
@@ -30,10 +31,12 @@ __all__ = [
     "Limits",
     "MalformedPatternError",
     "Pattern",
+    "RowPattern",
     "SkipError",
     "StateError",
     "__version__",
     "all_of",
     "one_of",
     "skip",
+    "sql",
 ]

@@ -6,10 +6,13 @@ Thin: the builder is in `syntax`, the meaning in the rooms below, which are impo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from html import escape
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
-from cepheid.errors import InputError
+from cepheid.errors import CepheidError, InputError
 from cepheid.options import (
+    EVERYTHING,
     LIMITS,
     Asked,
     Further,
@@ -29,7 +32,8 @@ from cepheid.options import (
     yes_or_no,
 )
 from cepheid.syntax.builder import PatternBuilder
-from cepheid.syntax.tree import Condition, SqlText
+from cepheid.syntax.parameters import parameters
+from cepheid.syntax.tree import Condition, ParameterValue, SqlText
 from cepheid.syntax.validation import check
 
 if TYPE_CHECKING:
@@ -37,6 +41,7 @@ if TYPE_CHECKING:
     from cepheid.engine.tables.tabulate import Options
     from cepheid.explain import Diagram, Explanation
     from cepheid.explain.found import FoundRows
+    from cepheid.rows.in_memory import Found
     from cepheid.spark.batch import DataFrame
     from cepheid.spark.batch import Found as FoundInDataFrame
     from cepheid.spark.stream.found import FoundInStream
@@ -101,17 +106,12 @@ class Pattern(PatternBuilder):
         zone_of(time_zone)
         search = Search(self.tree, to_table(events), self._key(partition_by), names(order_by, "order_by"), time_zone)
         options = _engine_options(limits_of(limits, single))
-        found = match_rows(
-            self.tree,
-            search.rows,
-            search.partition_by,
-            search.order_by,
-            options,
-            asked,
-            nulls,
-            time_zone,
-        )
-        return FoundRows(found, search)
+
+        def found(asked: Asked) -> Found:
+            keys, order = search.partition_by, search.order_by
+            return match_rows(self.tree, search.rows, keys, order, options, asked, nulls, time_zone)
+
+        return FoundRows(found(asked), search, None if asked == EVERYTHING else lambda: found(EVERYTHING))
 
     def match(
         self,
@@ -269,6 +269,24 @@ class Pattern(PatternBuilder):
             ).matches
         )
 
+    def bind(self, **values: ParameterValue) -> Self:
+        """Give values to the parameters of conditions, written `:name`. A value is never made part of a text.
+
+        >>> from cepheid import Pattern
+        >>> large = Pattern.begin("a").where("amount > :limit")
+        >>> print(large.bind(limit=100))
+        a[amount > :limit] with limit = 100
+        """
+        from cepheid.conditions.parameters import parameters_of
+
+        known = parameters_of(self.tree)
+        for name in values:
+            if name not in known:
+                written = ", ".join(f":{one}" for one in known) or "none"
+                raise InputError(f"bind() has {name!r}, but no condition has :{name}.\n  There are: {written}.")
+        bound = parameters({**dict(self.tree.parameters), **values})
+        return type(self)(replace(self.tree, parameters=bound)).check()
+
     def check(self) -> Self:
         """Raise a `MalformedPatternError` if the pattern is malformed. Every use of a pattern does this first."""
         from cepheid.conditions import bind
@@ -310,6 +328,13 @@ class Pattern(PatternBuilder):
 
         self.check()
         return draw(self.tree, format, of)
+
+    def _repr_html_(self) -> str | None:
+        """A notebook draws the pattern; one that is not complete yet, or malformed, is shown as text."""
+        try:
+            return self.diagram()._repr_html_()
+        except CepheidError as error:
+            return f"<pre>{escape(str(self))}\n{escape(str(error))}</pre>"
 
     def to_json(self) -> str:
         """The whole pattern as JSON. Callables and Spark Columns cannot be written."""

@@ -1,9 +1,12 @@
 """Random cases (FORMAT.md) biased to where engines have been wrong: nots at the end, skip strategies,
 windows, looped groups, greedy loops, and events of one time.
 
+`CohortWriter` makes the cases that cohorts are for: links and loops by any, no nots at the end, skip strategies that
+forbid ranges of starts, longer streams.
+
 Cases come without an expectation, so that a difference found is a line of a corpus as soon as the reference's answer is
-added. `corner_cases()` is the strategy for Hypothesis; `random_case` draws the same from a generator of random numbers,
-which is quicker by far; `shorter` lists what a case may be shrunk to.
+added. `corner_cases()` and `cohort_cases()` are the strategies for Hypothesis; `random_case` draws the same from a
+generator of random numbers, which is quicker by far; `shorter` lists what a case may be shrunk to.
 """
 
 from __future__ import annotations
@@ -116,25 +119,58 @@ class _Writer:
         return result
 
 
-def _pattern(choose: Choose) -> Json:
-    window = choose(("none", "none", "time", "count"))
-    writer = _Writer(choose, window)
+class CohortWriter(_Writer):
+    """Patterns whose partial matches can be kept as cohorts, and multiply."""
+
+    def condition(self) -> Json:
+        if self.names and self.chance(1):
+            return {"col": "price", "op": "=", "agg": {"fn": "last", "var": self.pick(*self.names), "col": "price"}}
+        return super().condition()
+
+    def sequence(self, depth: int, at_end: bool) -> list[Json]:
+        parts = [self.part("begin", depth, False)]
+        for _ in range(self.pick(0, 1, 1, 2, 3)):
+            if self.chance(2):
+                parts.append(self.negation(False))
+            link = self.pick("next", "followed_by", "followed_by_any", "followed_by_any", "followed_by_any")
+            parts.append(self.part(link, depth, True))
+        return parts
+
+    def part(self, link: str, depth: int, may_have_window: bool) -> Json:
+        result = super().part(link, depth, may_have_window)
+        if "times" in result and self.chance(4):
+            result["inner"] = "nd_relaxed"
+        return result
+
+    def skip(self) -> Json:
+        kind = self.pick("no_skip", "no_skip", "past_last_event", "past_last_event", "to_first", "to_last")
+        if kind not in ("to_first", "to_last"):
+            return {"kind": kind}
+        result: Json = {"kind": kind, "target": self.pick(*self.names)}
+        if self.chance(1):
+            result["or_fail"] = True
+        return result
+
+
+def _pattern(choose: Choose, for_cohorts: bool) -> Json:
+    window = choose(("none", "time", "time", "count") if for_cohorts else ("none", "none", "time", "count"))
+    writer = CohortWriter(choose, window) if for_cohorts else _Writer(choose, window)
     pattern: Json = {"seq": writer.sequence(2, True)}
     pattern["skip"] = writer.skip()
     if window == "time":
         pattern["within"] = 2 + writer.span()
     elif window == "count":
         pattern["within_events"] = writer.span()
-    if window != "none" and writer.chance(1):
+    if window != "none" and not for_cohorts and writer.chance(1):
         pattern["not_before"] = [{"name": "n0", "where": writer.condition()}]
     return pattern
 
 
-def _case(choose: Choose) -> Json:
+def _case(choose: Choose, for_cohorts: bool = False) -> Json:
     """A case: pattern, events, and what comes after the last event."""
-    case: Json = {"pattern": _pattern(choose)}
+    case: Json = {"pattern": _pattern(choose, for_cohorts)}
     events, time = [], 1
-    for number in range(choose((1, 2, 3, 4, 5, 6, 7, 8, 9, 10))):
+    for number in range(choose((4, 7, 9, 11, 12) if for_cohorts else (1, 2, 3, 4, 5, 6, 7, 8, 9, 10))):
         time += choose((0, 0, 1, 1, 2, 5))
         events.append({"t": time, "id": number + 1, "name": choose(tuple(EVENTS)), "price": choose((0, 1, 2, 3))})
     case["events"] = events
@@ -157,16 +193,20 @@ def is_well_formed(case: Json) -> bool:
 
 
 @st.composite
-def _drawn(draw: st.DrawFn) -> Json:
-    return _case(lambda choices: draw(st.sampled_from(choices)))
+def _drawn(draw: st.DrawFn, for_cohorts: bool) -> Json:
+    return _case(lambda choices: draw(st.sampled_from(choices)), for_cohorts)
 
 
 def corner_cases() -> st.SearchStrategy[Json]:
-    return _drawn().filter(is_well_formed)
+    return _drawn(False).filter(is_well_formed)
 
 
-def random_case(chance: random.Random) -> Json:
-    while not is_well_formed(case := _case(chance.choice)):
+def cohort_cases() -> st.SearchStrategy[Json]:
+    return _drawn(True).filter(is_well_formed)
+
+
+def random_case(chance: random.Random, for_cohorts: bool = False) -> Json:
+    while not is_well_formed(case := _case(chance.choice, for_cohorts)):
         pass
     return case
 

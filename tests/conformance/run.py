@@ -27,7 +27,7 @@ from ending import ended
 from engines import ENGINES, Answer, Engine, Unsupported
 from features import covering_sample
 from sql_cases import SqlCase, judge_table
-from sql_engines import SQL_ENGINES, SqlEngine
+from sql_engines import SQL_ENGINES, SqlEngine, batch
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -37,6 +37,7 @@ SHOWN = 5
 ON_SPARK = ("batch",)
 SAMPLE_ON_SPARK = 200
 """Cases that an engine on Spark runs if nothing else is asked for."""
+SAMPLE_OF_SQL_ON_SPARK = 300
 SAMPLE_OF_STREAMS = 30
 """The same for streams, where each case is a query of its own."""
 
@@ -142,14 +143,17 @@ def read_sql(path: Path) -> list[SqlCase]:
 
 
 def main_sql(name: str, paths: list[Path], sample: int | None) -> int:
+    corpora = {path: read_sql(path) for path in paths or sorted((Path(__file__).parent / "sql").glob("*.jsonl.gz"))}
+    is_on_spark = name == "sql-batch"
+    count = sample or (SAMPLE_OF_SQL_ON_SPARK if is_on_spark else None)
+    every = 1 if count is None else max(1, sum(map(len, corpora.values())) // count)
     passed = failed = 0
-    for path in paths or sorted((Path(__file__).parent / "sql").glob("*.jsonl.gz")):
-        cases = read_sql(path)
-        if sample is not None:
-            cases = cases[:: max(1, len(cases) // sample)][:sample]
-        tally = run_sql(cases, SQL_ENGINES[name])
-        report(path.name, tally, "CPU s")
-        passed, failed = passed + tally.passes, failed + tally.failures
+    with local_spark() if is_on_spark else nullcontext() as spark:
+        engine = SQL_ENGINES[name] if spark is None else batch(spark)
+        for path, cases in corpora.items():
+            tally = run_sql(cases[::every], engine)
+            report(path.name, tally, "CPU s")
+            passed, failed = passed + tally.passes, failed + tally.failures
     print(f"{passed} passed, {failed} failed")
     return 1 if failed or not passed else 0
 
@@ -201,14 +205,16 @@ def chosen(corpora: dict[str, list[Case]], count: int) -> dict[str, list[Case]]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--engine", choices=sorted([*ENGINES, *ON_SPARK, *SQL_ENGINES]), default="reference")
+    parser.add_argument(
+        "--engine", choices=sorted([*ENGINES, *ON_SPARK, *SQL_ENGINES, "sql-batch"]), default="reference"
+    )
     parser.add_argument(
         "--sample", type=int, help="only so many cases, chosen by a fixed seed so that every feature occurs"
     )
     parser.add_argument("--all", action="store_true", help="every case, on Spark as well")
     parser.add_argument("files", nargs="*", type=Path)
     arguments = parser.parse_args()
-    if arguments.engine in SQL_ENGINES:
+    if arguments.engine.startswith("sql-"):
         return main_sql(arguments.engine, arguments.files, arguments.sample)
     here, is_on_spark = Path(__file__).parent, arguments.engine in ON_SPARK
     uses_spark = is_on_spark or arguments.engine == "stream"

@@ -12,9 +12,11 @@ import pyarrow as pa
 from cepheid.automaton.construction import build
 from cepheid.automaton.model import Automaton
 from cepheid.conditions import Schema, bind
+from cepheid.engine import matcher as matching
 from cepheid.engine.columns import columns
 from cepheid.engine.kernel.layout import ADVANCE, AS_IT_IS, END
 from cepheid.engine.matcher import Matcher, match_partitions
+from cepheid.engine.runs import cohort_pool
 from cepheid.engine.runs.snapshot import restore, snapshot
 from cepheid.engine.tables.tabulate import Options, tabulate
 from cepheid.reference.outcome import Match, Outcome, Timeout
@@ -46,6 +48,22 @@ def outcome_of(
         tuple(Match(taken, at) for taken, at in _items(automaton, matches)),
         tuple(Timeout(taken, at) for taken, at in _items(automaton, timeouts)),
     )
+
+
+def outcome_in_little_memory(chance: random.Random) -> Answers:
+    """The same with room for few runs, cohorts and histories at first, so that memory is collected and grows."""
+
+    def answer(
+        automaton: Automaton, table: pa.Table, options: Options, advance_to: int | None, end_of_input: bool
+    ) -> Outcome:
+        before = matching.FEWEST, cohort_pool.SMALLEST_NODES
+        matching.FEWEST, cohort_pool.SMALLEST_NODES = chance.choice((8, 16, 64)), chance.choice((32, 256))
+        try:
+            return outcome_of(automaton, table, options, advance_to, end_of_input)
+        finally:
+            matching.FEWEST, cohort_pool.SMALLEST_NODES = before
+
+    return answer
 
 
 def outcome_in_parts(chance: random.Random) -> Answers:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from cepheid.cli.bars import task_bar
+from cepheid.cli.colours import coloured
 from cepheid.cli.job_file import Sink, read_job
 from cepheid.cli.patterns import load_pattern
 from cepheid.cli.streams import run_stream
@@ -32,6 +33,9 @@ a job:
   [pattern]
   file = "shoplifting.json"         # beside the job, SASE or JSON; or text = "EVENT SEQ(...) ..."
 
+  [parameters]                      # values for :limit and the like in conditions
+  limit = 100
+
   [match]                           # the arguments of Pattern.match
   partition_by = "tag"
   order_by = "ts"
@@ -49,6 +53,7 @@ a job:
   checkpoint = "state/shoplifting"
   trigger = "10 seconds"            # or "available now"
   flush = false                     # true: process everything available, then end the input
+  idle = "30 seconds"               # optional: so long without events, and time moves on with the clock
   on_error = "stop"                 # or "skip_moment", "skip_key": reject events that exceed a limit, and go on
 
   [spark]                           # settings, as spark-submit --conf takes them
@@ -84,7 +89,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from cepheid.spark.stream.found import FoundInStream
 
     job = read_job(arguments.job, arguments.changes)
-    pattern = load_pattern(job.pattern, job.type_column)
+    pattern = load_pattern(job.pattern, job.type_column).bind(**job.parameters)
     console = Console(stderr=True, highlight=False)
     with job_session(f"cepheid {Path(arguments.job).name}", job.spark) as session:
         source = job.source
@@ -100,7 +105,7 @@ def _run(arguments: argparse.Namespace) -> int:
         )
         found = pattern.match(rows, **job.match)
         if arguments.explain:
-            Console(highlight=False).print(found.explain(), markup=False)
+            Console(highlight=False).print(coloured(found.explain()))
             return 0
         if isinstance(found, FoundInStream):
             return run_stream(console, job, found)

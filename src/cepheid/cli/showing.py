@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
+from cepheid.cli.colours import coloured
 from cepheid.cli.files import exists
 from cepheid.cli.patterns import HELP, load_pattern
 from cepheid.errors import InputError
@@ -61,7 +62,7 @@ def _explain(arguments: argparse.Namespace) -> int:
     if arguments.html:
         print(explanation._repr_html_())
     else:
-        Console(highlight=False).print(explanation)
+        Console(highlight=False).print(coloured(explanation))
     return 0
 
 

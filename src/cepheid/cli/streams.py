@@ -35,7 +35,7 @@ def run_stream(console: Console, job: Job, found: FoundInStream) -> int:
         raise InputError("the source is a stream, but [source] does not say so.\n  Write stream = true there.")
     given = job.stream
     sinks = {name: _sink(sink) for name, sink in job.sinks.items()}
-    how = Starting(given.checkpoint, sinks, given.trigger, flush=given.flush, on_error=given.on_error)
+    how = Starting(given.checkpoint, sinks, given.trigger, flush=given.flush, on_error=given.on_error, idle=given.idle)
     session = found.plan.session
     others = running(session)
     watch = Watch(session, given.checkpoint)
@@ -88,17 +88,18 @@ _COLUMNS = {
 
 def _table(watch: Watch) -> Table:
     """The latest micro-batches, and all of them together."""
-    names = ("batch", "events/s", *_COLUMNS, "live runs", "waiting", "lag")
+    added = {shown: name for shown, name in _COLUMNS.items() if name != "irrelevant"}
+    names = ("batch", "events/s", *added, "live runs", "waiting", "lag")
     table = Table(*names, show_footer=True, box=box.SIMPLE_HEAVY, padding=0, show_edge=False)  # for 80 columns
     for column in table.columns:
         column.justify = "right"
     for one in list(watch.seen.values())[-_SHOWN:]:
         rate = f"{one.account.rows / one.seconds:,.0f}" if one.seconds else ""
-        counts = [getattr(one.account, name) for name in _COLUMNS.values()]
+        counts = [getattr(one.account, name) for name in added.values()]
         counts += [one.runs, one.pending]
         table.add_row(str(one.account.batch), rate, *(f"{count:,}" for count in counts), _lag(one))
     table.columns[0].footer = "all"
-    for column, name in zip(table.columns[2:], _COLUMNS.values(), strict=False):
+    for column, name in zip(table.columns[2:], added.values(), strict=False):
         column.footer = f"{watch.total(name):,}"
     return table
 

@@ -28,6 +28,7 @@ from cepheid.conditions.expression import (
     Name,
     Operation,
     Operator,
+    Parameter,
     SparkExpression,
     with_children,
 )
@@ -73,6 +74,9 @@ class Checker:
                 return self._cast(self.bind(expression.operand), expression.type, False, expression.span)
             case SparkExpression():
                 return self._spark(expression)
+            case Parameter(name=name) if self._scope.schema is not None:  # before that, it may still be given one
+                remedy = f"give it one: pattern.bind({name}=…)"
+                raise self._error(expression.span, f"the parameter `:{name}` has no value", remedy)
         return expression
 
     def coerce(self, expression: Expression, target: DataType) -> Expression:

@@ -17,6 +17,7 @@ from cepheid.conditions.checking import Checker
 from cepheid.conditions.dialect import text_range
 from cepheid.conditions.expression import Aggregate, Expression, SparkExpression, with_children
 from cepheid.conditions.functions.table import UNKNOWN_TO_SPARK
+from cepheid.conditions.parameters import filled
 from cepheid.conditions.parser import read
 from cepheid.conditions.printing import quoted
 from cepheid.conditions.reader import Reader
@@ -25,7 +26,7 @@ from cepheid.conditions.types import Schema
 from cepheid.conditions.vocabulary import AGGREGATES, is_unit, refusal
 from cepheid.errors import ConditionError
 from cepheid.syntax import tree
-from cepheid.syntax.tree import PatternTree
+from cepheid.syntax.tree import ParameterValue, PatternTree
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ def bind_measures(
         place = f"measure {name!r}"
         scope = Scope(place, schema, names, variables, frozenset(nots))
         try:
-            bound.append(Measure(name, read(text, _Cut(text, scope, keys).pieces)))
+            bound.append(Measure(name, read(text, _Cut(text, scope, keys, dict(pattern.parameters)).pieces)))
         except ConditionError as error:
             raise ConditionError(place, error.problem, error.remedy) from None
     return tuple(bound)
@@ -66,7 +67,8 @@ def bind_measures(
 class _Cut:
     """Cuts one text where aggregates stand."""
 
-    def __init__(self, text: str, scope: Scope, keys: tuple[str, ...]) -> None:
+    def __init__(self, text: str, scope: Scope, keys: tuple[str, ...], values: Mapping[str, ParameterValue]) -> None:
+        self._values = values
         self._text = text
         self._scope = scope
         self._keys = keys
@@ -94,6 +96,10 @@ class _Cut:
         if isinstance(node, exp.Column):
             self._column(node, parameters)
             return
+        if isinstance(node, exp.Placeholder):
+            given = self._checker.bind(filled(Reader(self._text).read(node), self._values))
+            self._found.append((*text_range(node), (str(given),)))
+            return
         refused = refusal(node)
         if refused is not None:
             raise condition_error(self._span(node), *refused)
@@ -118,7 +124,7 @@ class _Cut:
         return any(key.casefold() == name.casefold() for key in self._keys)
 
     def _add(self, node: exp.Expr, parsed: Expression) -> None:
-        bound = self._checker.bind(parsed)
+        bound = self._checker.bind(filled(parsed, self._values))
         self._found.append((*text_range(node), tuple(_pieces(bound))))
 
     def _span(self, node: exp.Expr) -> Span:

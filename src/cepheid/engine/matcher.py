@@ -22,6 +22,7 @@ from cepheid.engine.kernel import buffer, drive
 from cepheid.engine.kernel import layout as l
 from cepheid.engine.kernel.compiling import announce_compilation
 from cepheid.engine.limits import state_limit
+from cepheid.engine.runs import invariants
 from cepheid.engine.runs.cohorts import match_whole
 from cepheid.engine.runs.decided import Decided, Sift
 from cepheid.engine.runs.pool import Pool, bytes_of, grown, growth_needed, new_pool
@@ -145,6 +146,7 @@ class _Drive:
     ) -> None:
         progress = np.array([0, bounds[0], finish, moment], np.int64)
         self._run(
+            columns,
             lambda: drive.match_sorted(self.tables.arrays, columns, self.pool, bounds, slot_of, progress),
             lambda: (int(slot_of[progress[0]]) if len(slot_of) else 0, where(int(progress[0]), int(progress[1]))),
         )
@@ -152,11 +154,12 @@ class _Drive:
     def finish(self, columns: Columns, finish: int, moment: int, where: Callable[[int, int], str]) -> None:
         progress = np.array([0, 0, finish, moment], np.int64)
         self._run(
+            columns,
             lambda: drive.finish_slots(self.tables.arrays, columns, self.pool, progress),
             lambda: (int(progress[0]), where(int(progress[0]), l.NONE)),
         )
 
-    def _run(self, call: Callable[[], int], place: Callable[[], tuple[int, str]]) -> None:
+    def _run(self, columns: Columns, call: Callable[[], int], place: Callable[[], tuple[int, str]]) -> None:
         announce_compilation()
         limit = state_limit(self.tables.max_state_bytes)
         while True:
@@ -168,6 +171,8 @@ class _Drive:
                 raise too_large(self.tables, pool, *place(), found, 0, limit)
             self.matches.add(pool, pool.matches, l.Q_MATCHES)
             self.timeouts.add(pool, pool.timeouts, l.Q_TIMEOUTS)
+            if invariants.IS_ASKED_FOR and status in (l.DONE, l.GROW):
+                invariants.check(self.tables, columns, pool)
             if status == l.DONE:
                 return
             if status != l.GROW:

@@ -216,3 +216,15 @@ def _decoded(values: Integers, valid: Mask, kind: pa.DataType) -> pa.Array:
         return pa.array(values != 0, mask=~valid)
     numbers = pa.array(values, mask=~valid)
     return numbers.cast(pa.int32()).cast(kind) if pa.types.is_date32(kind) else numbers.cast(kind)
+
+
+def compile_measures(found: RowMatches, bounds: Integers) -> None:
+    """Have the compiled functions ready for the arrays that they will be given."""
+    shown = shown_rows(found, RowsPerMatch.ONE)
+    common = (found.matches, found.offsets, found.labels)
+    rows_at(*common, bounds, shown.match, shown.place, np.uint64(1), True, 0, 0, True)
+    labels_at(*common, shown.match, shown.row)
+    folded(
+        *common, shown.match, shown.place, np.uint64(1), True, r.COUNT_ROWS, np.zeros(1, np.int64), np.zeros(1, bool)
+    )
+    members(*common, shown.match, shown.place, np.uint64(1), True)

@@ -34,12 +34,12 @@ def clause(pattern: RowPattern) -> str:
     """The clause, a line for each part; what is a default is left out, but for what is often misremembered."""
     parts = [
         _list("PARTITION BY", [str(name) for name in pattern.partition_by]),
-        _list("ORDER BY", [_sort(sort) for sort in pattern.order_by]),
+        _list("ORDER BY", [sort(each) for each in pattern.order_by]),
         _list("MEASURES", [f"{measure.expression} AS {quoted(measure.name)}" for measure in pattern.measures]),
         pattern.rows.value,
         f"AFTER MATCH SKIP {skip(pattern.skip)}",
         f"PATTERN ({node(pattern.pattern)})"
-        + ("" if pattern.within is None else f" WITHIN {_interval(pattern.within)}"),
+        + ("" if pattern.within is None else f" WITHIN {interval(pattern.within)}"),
         _list("SUBSET", [f"{variable(s.name)} = ({', '.join(map(variable, s.members))})" for s in pattern.subsets]),
         _list("DEFINE", [f"{variable(define.variable)} AS {define.condition}" for define in pattern.defines]),
     ]
@@ -60,13 +60,15 @@ def skip(skip: Skip) -> str:
     return skip.to.value + ("" if skip.variable is None else f" {variable(skip.variable)}")
 
 
-def _sort(sort: Sort) -> str:
+def sort(sort: Sort) -> str:
+    """A column of ORDER BY."""
     direction = " DESC" if sort.descending else ""
     nulls = "" if sort.nulls_first != sort.descending else f" NULLS {'FIRST' if sort.nulls_first else 'LAST'}"
     return f"{sort.column}{direction}{nulls}"
 
 
-def _interval(span: timedelta) -> str:
+def interval(span: timedelta) -> str:
+    """A length of time."""
     microseconds = span // timedelta(microseconds=1)
     seconds, fraction = divmod(microseconds, 1_000_000)
     clock = f"{seconds // 3600 % 24:02}:{seconds // 60 % 60:02}:{seconds % 60:02}" + (

@@ -10,7 +10,7 @@ In: a bound row pattern. Out: a `SplitCondition` for each variable, of conjuncts
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
@@ -46,6 +46,18 @@ class Depends(IntEnum):
     """Also how the rows before are labelled."""
 
 
+class Remembers(IntEnum):
+    """What a search need not try again; `engine.kernel.row_patterns` says why."""
+
+    NOTHING = 0
+    STATES = 1
+    """Places of the program at a row, with what registers hold."""
+    PLACES_OF_START = 2
+    """Places of the program at a row, for one first row of the match."""
+    PLACES = 3
+    """Places of the program at a row, for the whole partition."""
+
+
 @dataclass(frozen=True, slots=True)
 class SplitCondition:
     """The condition of a variable is `own AND near AND rest`. In `own`, columns are those of the row; `near` and `rest`
@@ -61,6 +73,19 @@ def split_defines(bound: BoundRowPattern) -> Mapping[str, SplitCondition]:
     """The split conditions by variable; those without DEFINE are true of every row."""
     first = only_first(bound.pattern.pattern)
     return {variable: _split(bound, variable, condition, first) for variable, condition in bound.defines.items()}
+
+
+def remembers(conditions: Iterable[SplitCondition], has_within: bool) -> Remembers:
+    """What the search of a row pattern may remember."""
+    depends = Depends.ROW
+    for condition in conditions:
+        depends = max(depends, condition.depends)
+        for read in reads_of(condition.rest):
+            if isinstance(read, Value) and mentions(read.argument, LABEL):
+                return Remembers.NOTHING
+    if depends is Depends.LABELS:
+        return Remembers.STATES
+    return Remembers.PLACES_OF_START if depends is Depends.START or has_within else Remembers.PLACES
 
 
 def only_first(pattern: Node) -> str | None:

@@ -57,18 +57,19 @@ class Found:
     @property
     def matches(self) -> list[dict[str, Any]]:
         """The matches as dicts."""
-        return _listed(self.matches_table, "matches_table")
+        return listed(self.matches_table, "matches_table")
 
     @property
     def timeouts(self) -> list[dict[str, Any]]:
         """The partial matches that ran out of time as dicts."""
-        return _listed(self.timeouts_table, "timeouts_table")
+        return listed(self.timeouts_table, "timeouts_table")
 
     def __repr__(self) -> str:
         return f"Found({self.matches_table.num_rows} matches)"
 
 
-def _listed(table: pa.Table, name: str) -> list[dict[str, Any]]:
+def listed(table: pa.Table, name: str) -> list[dict[str, Any]]:
+    """The rows of a result as dicts; `name` is what holds them where Python cannot."""
     try:
         return list(table.to_pylist())
     except (OverflowError, ValueError) as error:  # Python's years end with 9999

@@ -19,16 +19,18 @@ from pyspark.sql.types import AtomicType
 from cepheid.conditions.printing import quoted
 from cepheid.engine.tables.tabulate import Options, Tables
 from cepheid.explain import Execution, Explanation, Timeline, rows_that_travel
-from cepheid.options import Asked, Movement
-from cepheid.spark.buckets import bucket_count, estimated_bytes, parallelism, spread_ids
+from cepheid.explain.results import FEW, counted, to_html
+from cepheid.options import Asked, Movement, count, yes_or_no
+from cepheid.spark.buckets import bucket_count, estimated_bytes, parallelism
 from cepheid.spark.keys import key_columns
 from cepheid.spark.output import result_columns
+from cepheid.spark.packing import bucket_of, packed
 from cepheid.spark.plan import Plan
 from cepheid.spark.session import advice
 from cepheid.spark.shipping import mapped, shipped
 from cepheid.spark.sorted_rows import MatchSorted
 from cepheid.spark.timelines import timeline_of
-from cepheid.spark.workers import BUCKET, PAYLOAD, MatchPacked, Pack, mask_name
+from cepheid.spark.workers import BUCKET, MatchPacked, Pack, mask_name
 from cepheid.syntax.tree import PatternTree
 
 __all__ = ["BatchPlan", "DataFrame", "Found"]
@@ -49,6 +51,21 @@ class Found:
     def timeouts(self) -> DataFrame:
         """The runs that ran out of time, with the moment `at` which they did."""
         return self._plan.result(timeouts=True)
+
+    def count(self) -> int:
+        """Count the rows of `matches`. Runs the query."""
+        return self.matches.count()
+
+    def show(self, n: int = 20, truncate: bool = True) -> None:
+        """Print the first `n` matches as Spark does. Runs the query as far as that needs."""
+        self.matches.show(count(n, "n"), truncate=yes_or_no(truncate, "truncate"))
+
+    def _repr_html_(self) -> str:
+        """The first matches, for a notebook. Runs the query as far as that needs."""
+        rows = [row.asDict() for row in self.matches.limit(FEW + 1).collect()]
+        number = f"more than {FEW} rows" if len(rows) > FEW else counted(len(rows), self.matches.columns)
+        more = f"the first {FEW}; found.matches is the DataFrame of all" if len(rows) > FEW else ""
+        return to_html(self.matches.columns, rows[:FEW], number, more)
 
     def explain(self) -> Explanation:
         """Explain what the pattern means and how Spark runs it on this DataFrame."""
@@ -98,8 +115,8 @@ class BatchPlan(Plan):
         work = (tables.for_workers(), self.partition_by, self.order_by, self.output.shape(timeouts), timeouts)
         schema = self.output.worker_schema(timeouts)
         if self.movement.shuffle == "packed":
-            packed = MatchPacked(*work, self.movement.max_bucket_bytes)
-            matched = self._packed(prepared, tables).mapInArrow(shipped(packed), schema)
+            match = MatchPacked(*work, self.movement.max_bucket_bytes)
+            matched = self._packed(prepared, tables).mapInArrow(shipped(match), schema)
         else:
             matched = mapped(self._sorted(prepared), MatchSorted(*work), schema)
         if not self.output.measures:
@@ -137,8 +154,7 @@ class BatchPlan(Plan):
         """The bucket of a row's key. Rows without an order value all go to the first, where they are counted."""
         number = F.lit(0).cast("bigint")
         if self.partition_by:
-            keys = key_columns(self.rows.schema, self.partition_by)
-            number = F.pmod(F.xxhash64(*keys), F.lit(self.buckets).cast("bigint"))
+            number = bucket_of(self.rows.schema, self.partition_by, self.buckets)
         if self.movement.nulls == "error":
             number = F.when(unordered, F.lit(0).cast("bigint")).otherwise(number)
         return number
@@ -146,13 +162,7 @@ class BatchPlan(Plan):
     def _packed(self, prepared: DataFrame, tables: Tables) -> DataFrame:
         """Cells of one bucket in one place, buckets spread evenly."""
         pack = Pack(self.partition_by, self._mask_beside_bucket(tables), mask_name(len(tables.pages) - 1))
-        packed = mapped(prepared, pack, f"`{BUCKET}` int, `{PAYLOAD}` binary")
-        if hasattr(packed, "repartitionById"):
-            moved: DataFrame = packed.repartitionById(self.buckets, BUCKET)
-            return moved
-        ids = F.array(*map(F.lit, spread_ids(self.buckets, self.buckets)))
-        spread = packed.select(F.element_at(ids, F.col(BUCKET) + 1).alias(BUCKET), PAYLOAD)
-        return spread.repartition(self.buckets, BUCKET)
+        return packed(prepared, pack, self.buckets)
 
     def _sorted(self, prepared: DataFrame) -> DataFrame:
         """Rows of one key in one place, sorted as the packed way sorts them."""

@@ -23,7 +23,7 @@ from cepheid.spark.embedded import after_interrupt, hushed
 from cepheid.spark.session import context_of
 from cepheid.spark.stream.accounts import Account, account
 from cepheid.spark.stream.checkpoint.layout import Checkpoint
-from cepheid.spark.stream.state.reader import Totals, totals
+from cepheid.spark.stream.state.totals import Totals, totals
 
 __all__ = [
     "Counted",

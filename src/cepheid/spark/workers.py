@@ -143,35 +143,50 @@ class MatchPacked(Work):
     max_bucket_bytes: int
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        cells, size = [], 0
-        for batch in batches:
-            for cell in batch.column(PAYLOAD):
-                cells.append(rows_of(cell.as_buffer()))
-                size += cells[-1].nbytes
-                if size > self.max_bucket_bytes:
-                    raise self.too_large(cells)
-        if not cells:
+        table = unpacked(batches, self.partition_by, self.max_bucket_bytes, _SORTED_BY_SPARK)
+        if table is None:
             return
-        table = pa.concat_tables(cells).combine_chunks()
         self.refuse_nulls(table)
-        encoded = frozenset(name for name in self.partition_by if pa.types.is_dictionary(table.schema.field(name).type))
+        encoded = encoded_keys(table, self.partition_by)
         events = arrange(table, self.partition_by, self.order_by, by_all_columns=True, encoded=encoded)
         check_range(events.time, self.tables.automaton)
         yield from self.whole_partitions(events)
 
-    def too_large(self, cells: list[pa.Table]) -> LimitError:
-        """The error that names the largest key. It must fit beside rows that fill the memory already."""
-        largest = ""
-        if self.partition_by:
-            key, count = largest_key(cells, self.partition_by)
-            named = ", ".join(f"{name} = {value!r}" for name, value in key.items())
-            rows = sum(cell.num_rows for cell in cells)
-            largest = f" Its largest key so far is {named} with {count:,} of {rows:,} rows."
-        return LimitError(
-            f"a bucket of keys holds more than max_bucket_bytes={self.max_bucket_bytes:,}.{largest}\n"
-            '  Give more buckets=, or, if one key is that large, shuffle="spark", which does not hold a bucket in '
-            "memory; or raise max_bucket_bytes= if the workers have the memory."
-        )
+
+_SORTED_BY_SPARK = ' or, if one key is that large, shuffle="spark", which does not hold a bucket in memory;'
+
+
+def unpacked(
+    batches: Iterable[pa.RecordBatch], keys: tuple[str, ...], max_bytes: int, way_out: str = ""
+) -> pa.Table | None:
+    """All rows of the cells; None if there are none. More than `max_bytes` of them is an error."""
+    cells, size = [], 0
+    for batch in batches:
+        for cell in batch.column(PAYLOAD):
+            cells.append(rows_of(cell.as_buffer()))
+            size += cells[-1].nbytes
+            if size > max_bytes:
+                raise _too_large(cells, keys, max_bytes, way_out)
+    return pa.concat_tables(cells).combine_chunks() if cells else None
+
+
+def encoded_keys(table: pa.Table, keys: tuple[str, ...]) -> frozenset[str]:
+    """The keys that came as dictionaries, without doubles."""
+    return frozenset(name for name in keys if pa.types.is_dictionary(table.schema.field(name).type))
+
+
+def _too_large(cells: list[pa.Table], keys: tuple[str, ...], max_bytes: int, way_out: str) -> LimitError:
+    """The error that names the largest key. It must fit beside rows that fill the memory already."""
+    largest = ""
+    if keys:
+        key, count = largest_key(cells, keys)
+        named = ", ".join(f"{name} = {value!r}" for name, value in key.items())
+        rows = sum(cell.num_rows for cell in cells)
+        largest = f" Its largest key so far is {named} with {count:,} of {rows:,} rows."
+    return LimitError(
+        f"a bucket of keys holds more than max_bucket_bytes={max_bytes:,}.{largest}\n"
+        f"  Give more buckets=,{way_out} or raise max_bucket_bytes= if the workers have the memory."
+    )
 
 
 def largest_key(cells: Iterable[pa.Table], keys: tuple[str, ...]) -> tuple[dict[str, Any], int]:

@@ -41,7 +41,9 @@ Q_WANTED = Q_SIZE + 7
 """How many entries of `targets`, or of a single match, are needed, where they are too few."""
 Q_CHECK_AT = Q_SIZE + 8
 """How many histories there may be before those that are over are collected."""
-Q_COHORT_SIZE = Q_SIZE + 9
+Q_ALIKE = Q_SIZE + 9
+"""Whether any two nodes of the graph have the same event and variable."""
+Q_COHORT_SIZE = Q_SIZE + 10
 
 # how far an event has been handled
 TO_BE_SHOWN, TO_BE_DRAWN, TO_BE_LISTED = range(3)
@@ -76,6 +78,10 @@ B_FIRST = 0
 B_LENGTH = 1
 B_START = 2
 B_SIZE = 3
+
+FEW = 8
+LONGEST = 32
+"""So many matches, of so many events each, are listed one by one."""
 
 FULL = 8
 """Why the kernel stopped: what was listed is to be fetched, or the listing needs more room."""

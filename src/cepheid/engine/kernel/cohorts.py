@@ -31,6 +31,7 @@ from cepheid.engine.kernel.cohort_lists import (
 )
 from cepheid.engine.kernel.compiling import allocating, borrowed, compiled, inlined
 from cepheid.engine.kernel.events import begin_runs, concerns, most_created, step
+from cepheid.engine.kernel.few_matches import list_few
 from cepheid.engine.kernel.first_match import first_match
 from cepheid.engine.kernel.histories import collect_histories, new_history
 from cepheid.engine.kernel.layout import *
@@ -237,9 +238,13 @@ def put_out_candidates(a, e, w, slot, event):
     if a.params[P_SKIP] == PAST_LAST:
         w.counters[Q_STAGE] = TO_BE_LISTED
         return first_match(a, e, w, slot, event)
-    if w.counters[Q_STAGE] != TO_BE_LISTED:
-        w.counters[Q_STAGE] = TO_BE_DRAWN
+    if w.counters[Q_STAGE] == TO_BE_SHOWN:
         w.counters[Q_EMITTED] = 0
+        status = list_few(a, e, w, slot, event)
+        if status != NONE:
+            return status
+        w.counters[Q_STAGE] = TO_BE_DRAWN
+    if w.counters[Q_STAGE] == TO_BE_DRAWN:
         if draw(a, e, w, slot, event) == FULL:
             return FULL
         w.counters[Q_STAGE] = TO_BE_LISTED

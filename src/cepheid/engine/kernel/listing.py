@@ -151,6 +151,7 @@ def rank(w, starts):
     count = w.counters[Q_FOUND]
     sort_found(w.found, w.order, count)
     place = starts
+    w.counters[Q_ALIKE] = 0
     for number in range(count):
         one = w.order[number, 0]
         node = w.found[one, F_NODE]
@@ -161,6 +162,8 @@ def rank(w, starts):
         w.ranked[number, V_FILLED] = place
         place += w.found[one, F_OUT]
         w.ranked[number, V_END] = place
+        if number > 0 and are_alike(w.ranked, number - 1, number):
+            w.counters[Q_ALIKE] = 1
 
 
 @inlined
@@ -200,31 +203,31 @@ def list_matches(a, e, w, slot, event):
             continue
         number = np.int64(w.targets[cursor])
         following = cursor + 1
-        while (
-            following < end
-            and w.ranked[w.targets[following], V_EVENT] == w.ranked[number, V_EVENT]
-            and w.ranked[w.targets[following], V_VARIABLE] == w.ranked[number, V_VARIABLE]
-        ):
+        while w.counters[Q_ALIKE] and following < end and are_alike(w.ranked, number, w.targets[following]):
             following += 1
         if depth == 0 and e.ordinal[w.ranked[number, V_EVENT]] < w.slots[slot, K_FIRST_ALLOWED]:  # rule 8
             w.levels[0, Y_CURSOR] = following
             continue
-        if w.ranked[number, V_EVENT] == event:
-            if w.counters[Q_ENTRIES] + depth + 1 > len(w.taken) or w.counters[Q_MATCHES] == len(w.matches):
+        begin, stop = w.ranked[number, V_FIRST], w.ranked[number, V_END]
+        is_last = w.ranked[number, V_EVENT] == event
+        only_last = following == cursor + 1 and stop == begin + 1 and w.ranked[w.targets[begin], V_EVENT] == event
+        if is_last or only_last:
+            length = depth + 1 if is_last else depth + 2
+            if w.counters[Q_ENTRIES] + length > len(w.taken) or w.counters[Q_MATCHES] == len(w.matches):
                 w.counters[Q_DEPTH] = depth
                 w.counters[Q_WANTED] = 0
                 return FULL
             w.levels[depth, Y_CURSOR] = following
-            w.levels[depth, Y_EVENT] = event
-            w.levels[depth, Y_VARIABLE] = w.ranked[number, V_VARIABLE]
-            status = put_out(a, e, w, slot, event, depth)
+            note(w, depth, number)
+            if not is_last:
+                note(w, depth + 1, w.targets[begin])
+            status = put_out(a, e, w, slot, event, length)
             if status != DONE:
                 return status
             if depth > 0 and e.ordinal[w.levels[0, Y_EVENT]] < w.slots[slot, K_FIRST_ALLOWED]:
                 depth = 0
                 w.counters[Q_TOP] = w.levels[0, Y_TOP]
             continue
-        begin, stop = w.ranked[number, V_FIRST], w.ranked[number, V_END]
         top = w.counters[Q_TOP]
         if following > cursor + 1:
             total = 0
@@ -242,8 +245,7 @@ def list_matches(a, e, w, slot, event):
             stop = begin + sort_ranks(w.targets, begin, total)
             w.counters[Q_TOP] = stop
         w.levels[depth, Y_CURSOR] = following
-        w.levels[depth, Y_EVENT] = w.ranked[number, V_EVENT]
-        w.levels[depth, Y_VARIABLE] = w.ranked[number, V_VARIABLE]
+        note(w, depth, number)
         depth += 1
         w.levels[depth, Y_CURSOR] = begin
         w.levels[depth, Y_END] = stop
@@ -254,22 +256,35 @@ def list_matches(a, e, w, slot, event):
 
 
 @inlined
-def put_out(a, e, w, slot, event, depth):
+def are_alike(ranked, one, other):
+    """Whether two nodes have the same event and variable."""
+    return ranked[one, V_EVENT] == ranked[other, V_EVENT] and ranked[one, V_VARIABLE] == ranked[other, V_VARIABLE]
+
+
+@inlined
+def note(w, depth, number):
+    """The match under way takes a node at this place."""
+    w.levels[depth, Y_EVENT] = w.ranked[number, V_EVENT]
+    w.levels[depth, Y_VARIABLE] = w.ranked[number, V_VARIABLE]
+
+
+@inlined
+def put_out(a, e, w, slot, event, length):
     """Write the match that the levels lead to, and apply the skip strategy (rule 8)."""
     w.counters[Q_EMITTED] += 1
     if w.counters[Q_EMITTED] > a.params[P_MAX_MATCHES]:
         w.counters[Q_PROBLEM_VALUE] = w.counters[Q_EMITTED]
         return TOO_MANY_MATCHES
     entries = w.counters[Q_ENTRIES]
-    for level in range(depth + 1):
+    for level in range(length):
         w.taken[entries + level, 0] = w.levels[level, Y_VARIABLE]
         w.taken[entries + level, 1] = w.levels[level, Y_EVENT]
-    w.counters[Q_ENTRIES] = entries + depth + 1
+    w.counters[Q_ENTRIES] = entries + length
     out = w.counters[Q_MATCHES]
-    w.matches[out, 0] = depth + 1
+    w.matches[out, 0] = length
     w.matches[out, 1] = e.time[event]
     w.counters[Q_MATCHES] = out + 1
-    return DONE if a.params[P_SKIP] == NO_SKIP else skip_to(a, e, w, slot, entries, depth + 1)
+    return DONE if a.params[P_SKIP] == NO_SKIP else skip_to(a, e, w, slot, entries, length)
 
 
 @inlined

@@ -17,7 +17,7 @@ T_CODE_BEGIN, T_CODE_END, T_READS_BEGIN, T_READS_END, T_SIZE = range(5)
 # an instruction: what the row pattern's program says, and the number of its place among those that are remembered or -1
 I_CODE, I_FIRST, I_SECOND, I_SLOT, I_SIZE = range(5)
 
-# what the matcher remembers of ways that failed
+# what the matcher remembers of ways that failed, as `rowpattern.splitting.Remembers` numbers it
 FORGET, BY_STATE, BY_ROW_OF_START, BY_ROW = range(4)
 
 P_SKIP, P_SKIP_MASK, P_MEMORY, P_SLOTS, P_FIRST_MASK, P_WITHIN, P_BUDGET, P_SIZE = range(8)

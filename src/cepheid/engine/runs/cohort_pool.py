@@ -38,6 +38,9 @@ class CohortPool(NamedTuple):
     read: Any
     """For each position, the registers that a run there may still have read."""
     trail: Any
+    few: Any
+    ordered: Any
+    path: Any
     found: Any
     order: Any
     ranked: Any
@@ -62,7 +65,7 @@ def new_cohort_pool(tables: Tables, room: int) -> CohortPool:
     params, positions = arrays.params, arrays.positions
     has_rivals = bool((positions[:, l.S_RIVALS] < positions[:, l.S_RIVALS_END]).any())
     nodes = max(SMALLEST_NODES, room)
-    few = max(8, room // 16)
+    entries = max(c.LONGEST, room // 16)
     pool = CohortPool(
         runs=np.zeros((room, c.E_SIZE), np.int32),
         extra=np.zeros((room if has_rivals else 1, l.X_SIZE), np.int32),
@@ -79,13 +82,16 @@ def new_cohort_pool(tables: Tables, room: int) -> CohortPool:
         slots=np.full((1, l.K_BEFORE), l.NONE, np.int64),
         read=tables.registers_read,
         trail=np.zeros(c.STACK, np.int64),
-        found=np.zeros((few, c.F_SIZE), np.int64),
-        order=np.zeros((few, 2), np.int64),
-        ranked=np.zeros((few, c.V_SIZE), np.int64),
-        levels=np.zeros((few, c.Y_SIZE), np.int64),
-        targets=np.zeros(few, np.int32),
-        taken=np.zeros((few, 2), np.int32),
-        matches=np.zeros((few, 2), np.int64),
+        few=np.zeros((c.FEW, c.LONGEST + 1), np.int32),
+        ordered=np.zeros(c.FEW, np.int32),
+        path=np.zeros(c.LONGEST, np.int32),
+        found=np.zeros((entries, c.F_SIZE), np.int64),
+        order=np.zeros((entries, 2), np.int64),
+        ranked=np.zeros((entries, c.V_SIZE), np.int64),
+        levels=np.zeros((entries, c.Y_SIZE), np.int64),
+        targets=np.zeros(entries, np.int32),
+        taken=np.zeros((entries, 2), np.int32),
+        matches=np.zeros((entries, 2), np.int64),
         counters=np.zeros(c.Q_COHORT_SIZE, np.int64),
         stack=np.zeros((64, 2), np.int64),
     )

@@ -19,13 +19,11 @@ from cepheid.engine.kernel import layout as l
 from cepheid.engine.kernel.compiling import announce_compilation
 from cepheid.engine.limits import state_limit
 from cepheid.engine.runs.cohort_pool import CohortPool, asked_for, doubled, new_cohort_pool, scarce
+from cepheid.engine.runs.decided import ENTRY
 from cepheid.engine.runs.pool import bytes_of
 from cepheid.engine.runs.problems import problem, too_large
 from cepheid.engine.tables.tabulate import Tables
 from cepheid.errors import LimitError
-
-ENTRY = 24
-"""Bytes for an event of a match: its match, its variable, its row."""
 
 
 def match_whole(

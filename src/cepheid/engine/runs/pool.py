@@ -53,7 +53,7 @@ def new_pool(tables: Tables, slots: int = 1, capacity: int = 256) -> Pool:
         timers=np.zeros((4 * timed, l.T_SIZE), np.int64),
         lists=np.zeros((0, l.L_SIZE * positions), np.int64),
         slots=np.zeros((0, l.K_BEFORE + 2 * int(params[l.P_NOT_BEFORE])), np.int64),
-        created=np.zeros((capacity, 5), np.int32),
+        created=np.zeros((capacity, 6), np.int32),
         spare=np.zeros((2 * capacity, 4), np.int32),
         candidates=np.zeros(2 * capacity, np.int32),
         due=np.zeros(4 * timed, np.int32),
@@ -77,7 +77,7 @@ def with_slots(pool: Pool, count: int) -> Pool:
     lists[:, l.L_HEAD :: l.L_SIZE] = l.NONE
     slots = np.full((count - len(pool.slots), pool.slots.shape[1]), l.NONE, np.int64)
     slots[:, [l.K_LIVE, l.K_FIRST_ALLOWED, l.K_ALLOWED_BEFORE]] = 0
-    slots[:, l.K_FORBIDDEN_AT] = -l.NEVER
+    slots[:, [l.K_FORBIDDEN_AT, l.K_SILENT_UNTIL]] = -l.NEVER
     pool = pool._replace(lists=np.concatenate((pool.lists, lists)), slots=np.concatenate((pool.slots, slots)))
     if count > 1 and len(pool.buckets) > 1 and len(pool.owner) == 1:  # until now all runs belonged to slot 0
         pool = pool._replace(owner=np.zeros(len(pool.runs), np.int32))

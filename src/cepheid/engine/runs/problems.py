@@ -39,7 +39,7 @@ def problem(status: int, tables: Tables, pool: Pool | CohortPool, slot: int, whe
     remedy = "Cast to a wider type." if status == l.OVERFLOW else "Guard the division, for instance with CASE."
     if value == l.NONE:
         return EvaluationError(f"{where}: {what} in an aggregate of earlier events.\n  {remedy}")
-    predicate = automaton.predicates[value]
+    predicate = (*automaton.predicates, *automaton.having)[value]
     return EvaluationError(f"{predicate.place}: {what} at {where}\n  in: {predicate}\n  {remedy}")
 
 

@@ -26,7 +26,7 @@ from cepheid.errors import StateError
 
 _State = TypeVar("_State", bound=State)
 MAGIC = b"CEPHEID\n"
-FORMAT = 2
+FORMAT = 3
 _SAVED = ("lists", "slots", "counters")
 _USED = {
     "runs": l.Q_USED_RUNS,

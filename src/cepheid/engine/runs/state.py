@@ -60,11 +60,6 @@ class State:
         self._keep_texts()
         return kept
 
-    @property
-    def live_runs(self) -> int:
-        """Runs that wait; some may be over already and wait to be dropped."""
-        return int(self.pool.slots[:, l.K_LIVE].sum())
-
     def waiting(self) -> Integers:
         """The runs themselves, partition by partition."""
         found: Integers = buffer.live_runs(self.pool.lists, self.pool.slots, self.pool.runs)
@@ -85,6 +80,8 @@ class State:
         self._clear(self._over(moment))
         pool, params = self.pool, self.tables.arrays.params
         stays: npt.NDArray[np.bool_] = pool.slots[:, l.K_LIVE] > 0
+        if params[l.P_ONCE_PER]:
+            stays |= pool.slots[:, l.K_SILENT_UNTIL] > moment  # rule 19
         for place in range(l.K_BEFORE, l.K_BEFORE + 2 * int(params[l.P_NOT_BEFORE]), 2):  # rule 7, at the start
             reaches = pool.slots[:, place] != l.NONE
             if params[l.P_COUNT] == l.NEVER and params[l.P_WITHIN] != l.NEVER:

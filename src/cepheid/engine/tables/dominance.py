@@ -17,7 +17,7 @@ Of the two runs:
 4. Every continuation that is open in B is open in A.
 5. The same greedy loops may still take an event (rule 5).
 6. If a continuation or a greedy loop of the position has a bound since the previous event, their last events have the
-   same time.
+   same time. Nothing in the pattern has a bound since a variable (rule 17): registers do not hold when that took.
 7. Their starts are equal; or they need not be, because
 
    a. the strategy is `past_last_event`,
@@ -60,7 +60,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from cepheid.automaton.model import Automaton
+from cepheid.automaton.model import Automaton, Position, Take
 from cepheid.conditions.registers import RegisterKind
 from cepheid.engine.kernel import layout as l
 from cepheid.syntax.tree import SkipKind
@@ -79,6 +79,7 @@ class Reason(Enum):
 
     NOT_WANTED = "not wanted"
     TIMEOUTS = "1"
+    SINCE = "6"
     SKIP = "2"
     DISTINCT = "3"
     TO_NEXT = "7 a"
@@ -101,6 +102,8 @@ def decide(automaton: Automaton, timeouts: bool, wanted: bool = True) -> Decisio
         return Decision(Dominance.OFF, Reason.NOT_WANTED)
     if timeouts:
         return Decision(Dominance.OFF, Reason.TIMEOUTS)
+    if any(take.since for position in automaton.positions for take in _takes(position)):
+        return Decision(Dominance.OFF, Reason.SINCE)
     if skip not in (SkipKind.PAST_LAST_EVENT, SkipKind.TO_NEXT):
         return Decision(Dominance.OFF, Reason.SKIP)
     if any(register.kind is RegisterKind.DISTINCT for register in automaton.registers.registers):
@@ -112,3 +115,7 @@ def decide(automaton: Automaton, timeouts: bool, wanted: bool = True) -> Decisio
     if any(position.endings for position in automaton.positions):
         return Decision(Dominance.PER_START, Reason.NOT_AT_END)
     return Decision(Dominance.OVERALL, None)
+
+
+def _takes(position: Position) -> list[Take]:
+    return [*(way.take for way in position.continuations), *position.rivals]

@@ -22,7 +22,7 @@ from cepheid.rowpattern.binding import BoundRowPattern
 from cepheid.rowpattern.expression import Value, reads_of, replaced
 from cepheid.rowpattern.instructions import Code, Program, compile_pattern
 from cepheid.rowpattern.model import RowPattern, SkipTo
-from cepheid.rowpattern.splitting import Depends, SplitCondition, split_defines
+from cepheid.rowpattern.splitting import SplitCondition, remembers, split_defines
 
 Integers = npt.NDArray[np.int64]
 MAX_VARIABLES = 62
@@ -56,7 +56,6 @@ class RowTables:
     near_columns: tuple[Expression, ...]
     columns: tuple[Expression, ...]
     texts: tuple[str, ...]
-    depends: Depends
     instructions: Integers
     tests: Integers
     reads: Integers
@@ -88,14 +87,13 @@ def tabulate(bound: BoundRowPattern, max_steps: int = Limits().max_steps) -> Row
     programs = RowPrograms(variables, members)
     compiler = TestCompiler(programs)
     tests = [(-1, -1, 0, 0) if each.rest == TRUE else compiler.test(each.rest) for each in conditions]
-    depends = max((condition.depends for condition in conditions), default=Depends.ROW)
-    memory = _memory(depends, programs, pattern.within is not None)
     instructions, slots = _instructions(program)
     updates = [update for variable in variables for update in programs.updates.get(variable, ())]
     ends = np.cumsum([len(programs.updates.get(variable, ())) for variable in variables]).tolist()
     params = np.zeros(r.P_SIZE, np.int64)
     params[r.P_SKIP] = _SKIPS[pattern.skip.to]
-    params[r.P_MEMORY], params[r.P_SLOTS] = memory, slots
+    params[r.P_MEMORY] = remembers(conditions, pattern.within is not None)
+    params[r.P_SLOTS] = slots
     params[r.P_FIRST_MASK] = _first_mask(program)
     params[r.P_WITHIN] = r.NO_WITHIN if pattern.within is None else pattern.within // timedelta(microseconds=1)
     params[r.P_BUDGET] = max_steps
@@ -108,7 +106,6 @@ def tabulate(bound: BoundRowPattern, max_steps: int = Limits().max_steps) -> Row
         tuple(near_columns),
         tuple(programs.columns),
         tuple(programs.texts),
-        depends,
         instructions,
         _array(tests, r.T_SIZE),
         _array(programs.reads, r.R_SIZE),
@@ -121,15 +118,6 @@ def tabulate(bound: BoundRowPattern, max_steps: int = Limits().max_steps) -> Row
     if pattern.skip.variable is not None:
         params[r.P_SKIP_MASK] = mask_of(pattern, pattern.skip.variable)
     return tables
-
-
-def _memory(depends: Depends, programs: RowPrograms, has_within: bool) -> int:
-    """What the matcher may remember of ways that failed; see `kernel.row_patterns` for why."""
-    if programs.reads_labels:
-        return r.FORGET
-    if depends is Depends.LABELS:
-        return r.BY_STATE
-    return r.BY_ROW_OF_START if depends is Depends.START or has_within else r.BY_ROW
 
 
 def _near(condition: Expression, columns: list[Expression]) -> Near | None:

@@ -61,8 +61,6 @@ class RowPrograms:
     updates: dict[str, list[tuple[int, int, int, int, int, int]]] = field(default_factory=dict)
     registers: int = 0
     known_at_first: int = 0
-    reads_labels: bool = False
-    """Whether a test reads labels themselves, which registers do not hold."""
     places: dict[object, int] = field(default_factory=dict)
 
     def column(self, expression: Expression) -> int:
@@ -178,7 +176,6 @@ class TestCompiler(Compiler):
     def _value(self, read: Value, begin: int) -> None:
         argument = read.argument
         if isinstance(argument, Column) and argument.name == LABEL:
-            self._rows.reads_labels = True
             self._slot(read, (r.READ_LABEL, *self._where(read.place), 0))
         elif not (mentions(argument, LABEL) or mentions(argument, NUMBER)) and (
             not can_fail(argument) or _is_spark(argument)

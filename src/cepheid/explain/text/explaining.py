@@ -14,6 +14,7 @@ from cepheid.automaton.model import Automaton
 from cepheid.conditions import Predicate, Schema, bind
 from cepheid.conditions.binding import BoundConditions
 from cepheid.conditions.expression import TRUE
+from cepheid.engine.tables import compact
 from cepheid.engine.tables.programs import NotCompiled
 from cepheid.engine.tables.tabulate import Options, Tables, tabulate
 from cepheid.explain.text.advice import advice
@@ -46,6 +47,7 @@ def explain(
         *_remembered(automaton, tables),
         Section("Automaton", lines=tuple(str(automaton).splitlines())),
         _strategy(chosen, not_compiled),
+        *_whole_partitions(automaton, options, not_compiled),
         Section("State on a stream", (f"{_capital(chosen.bound or 'without limit: nothing bounds it')}.",)),
         _rows(automaton) if execution is None else Section("Execution", records=(Record("", execution.facts()),)),
     ]
@@ -107,6 +109,18 @@ def _strategy(chosen: Strategy, not_compiled: str | None) -> Section:
     if not_compiled is not None:
         return Section("Strategy", (f"All runs, by the slow evaluator: the pattern has {not_compiled}.",))
     return Section("Strategy", tuple(f"{_capital(text)}." for text in (chosen.memory.value, *chosen.reasons)))
+
+
+def _whole_partitions(automaton: Automaton, options: Options, not_compiled: str | None) -> Iterator[Section]:
+    """What batch and memory keep, where that is less than a stream does."""
+    if not_compiled is None:
+        decision = compact.decide(automaton, options.timeouts, options.compact)
+        how = (
+            "partial matches with the same future are kept as one, whatever their number; a stream keeps them as above"
+            if decision.is_compact
+            else f"as above: {decision.reason}"
+        )
+        yield Section("In batch and in memory", (f"{_capital(how)}.",))
 
 
 def _rows(automaton: Automaton) -> Section:

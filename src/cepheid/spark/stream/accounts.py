@@ -24,6 +24,8 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
+from cepheid.spark.stream.time import REASON
+
 OBSERVED, READ = "cepheid", "cepheid.read"
 """The names of the counts in a query's progress: what the operator counts, and the rows that come."""
 COUNTED = (
@@ -43,8 +45,8 @@ COUNTED = (
 
 
 def read_rows() -> list[Column]:
-    """What is counted of the rows that come."""
-    return [F.count(F.lit(1)).alias("rows")]
+    """What is counted of the rows that come; of a line of the control source no reason is known."""
+    return [F.count(REASON).alias("rows")]
 
 
 def counted() -> list[Column]:

@@ -62,6 +62,7 @@ class FoundInStream:
         name: str | None = None,
         flush: bool = False,
         on_error: str = "stop",
+        idle: str | None = None,
     ) -> StreamingQuery:
         """Start one query for all outputs that have a sink, and return it.
 
@@ -74,10 +75,14 @@ class FoundInStream:
         `on_error` says what happens if an event exceeds a limit or its conditions cannot be computed: `"stop"` stops
         the query; `"skip_moment"` rejects all events of its key at its time; `"skip_key"` also drops the runs of that
         key. The last two report it in `rejected`.
+
+        With `idle`, such as `"30 seconds"`, time moves on with the clock once no event has arrived for that long: the
+        watermark becomes the present minus its delay. So timeouts and negations at the end are decided although the
+        whole source is silent. Older events that arrive later are late.
         """
         sinks = {MATCHES: matches, TIMEOUTS: timeouts, LATE: late, REJECTED: rejected}
         given = {kind: sink for kind, sink in sinks.items() if sink is not None}
-        return started(self.plan, Starting(checkpoint, given, trigger, name, flush, on_error))
+        return started(self.plan, Starting(checkpoint, given, trigger, name, flush, on_error, idle))
 
     def explain(self) -> Explanation:
         """Explain what the pattern means and how Spark runs it on this stream."""

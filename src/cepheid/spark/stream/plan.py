@@ -28,10 +28,19 @@ from cepheid.spark.plan import Plan
 from cepheid.spark.shipping import mapped
 from cepheid.spark.stream.accounts import OBSERVED, READ, counted, read_rows
 from cepheid.spark.stream.checkpoint.identity import Identity
+from cepheid.spark.stream.control import control_lines, ends, moments
 from cepheid.spark.stream.operator import KIND, LATE, MATCHES, OUTPUT, REJECTED, TIMEOUTS, StreamOperator
 from cepheid.spark.stream.outputs import OutputRows
 from cepheid.spark.stream.state.bucket import StreamWork
-from cepheid.spark.stream.time import METADATA, WATERMARKED, EventTime, Timing, with_arrival, without_watermark
+from cepheid.spark.stream.time import (
+    METADATA,
+    REASON,
+    WATERMARKED,
+    EventTime,
+    Timing,
+    with_arrival,
+    without_watermark,
+)
 from cepheid.spark.workers import BUCKET, PAYLOAD, Pack
 from cepheid.syntax.notation import to_text
 from cepheid.syntax.tree import PatternTree
@@ -90,14 +99,14 @@ class StreamPlan(Plan):
     def operated(
         self, timeouts: bool, control: str | None = None, observed: str = "", on_error: str = "stop"
     ) -> DataFrame:
-        """The stream behind the stateful operator: cells by kind. `control`: the directory that says when the input is
-        over; `observed`: what the names of its counts in the query's progress end with."""
+        """The stream behind the stateful operator: cells by kind. `control`: the directory of the control source;
+        `observed`: what the names of its counts in the query's progress end with."""
         names = [f"{name}.{observed}" if observed else name for name in (READ, OBSERVED)]
-        packed = mapped(self._prepared(timeouts, names[0]), Pack(), f"`{BUCKET}` int, `{PAYLOAD}` binary")
-        if control is not None:
-            ids = F.explode(F.array(*[F.lit(number) for number in self.bucket_ids]))
-            ends = self.session.readStream.schema("value string").text(control)
-            packed = packed.unionByName(ends.select(ids.alias(BUCKET), F.lit(None).cast("binary").alias(PAYLOAD)))
+        lines = None if control is None else control_lines(self.session, control)
+        prepared = self._prepared(timeouts, names[0], None if lines is None else moments(lines, WATERMARKED))
+        packed = mapped(prepared, Pack(), f"`{BUCKET}` int, `{PAYLOAD}` binary")
+        if lines is not None:
+            packed = packed.unionByName(ends(lines, self.bucket_ids, BUCKET, PAYLOAD))
         operator = StreamOperator(self.work(timeouts, on_error))
         operated = packed.groupBy(BUCKET).transformWithStateInPandas(operator, OUTPUT, "append", "EventTime")
         return operated.observe(names[1], *counted())
@@ -168,10 +177,16 @@ class StreamPlan(Plan):
             else ("One bucket: without partition_by nothing is parallel. Name the columns that a match shares.",),
         )
 
-    def _prepared(self, timeouts: bool, observed: str) -> DataFrame:
+    def decides_by_time(self, timeouts: bool) -> bool:
+        """Whether time that moves on decides anything of partial matches: timeouts, or nots at the end."""
+        return timeouts or any(position.endings for position in self.automaton.positions)
+
+    def _prepared(self, timeouts: bool, observed: str, moments: DataFrame | None) -> DataFrame:
         """What travels: the needed columns, bits and values, the time, why a row is rejected, its key's hash, its
         bucket."""
-        rows = self.time.guarded(self.rows).observe(observed, *read_rows())
+        rows = self.time.guarded(self.rows, moments).observe(observed, *read_rows())
+        if moments is not None:
+            rows = rows.where(F.col(REASON).isNotNull())
         if self.all_rows_travel is None:
             # NULL where a row is rejected. Asking for this column keeps Spark from dropping rows before the watermark
             # has seen them: time must move on with events that no condition wants, too.

@@ -20,12 +20,15 @@ from cepheid.options import duration
 from cepheid.spark.session import missing_options
 from cepheid.spark.stream.checkpoint.layout import Checkpoint
 from cepheid.spark.stream.checkpoint.saved_plan import written_plan
+from cepheid.spark.stream.control import Silence
 from cepheid.spark.stream.failures import failures_told, watched
 from cepheid.spark.stream.operator import KIND, MATCHES, TIMEOUTS
 from cepheid.spark.stream.outputs import OutputRows
 from cepheid.spark.stream.plan import StreamPlan
 from cepheid.spark.stream.poison import checked_on_error
 from cepheid.spark.stream.sinks import Function, Output, Sink, writer
+from cepheid.spark.stream.state.totals import totals
+from cepheid.spark.stream.time import microseconds
 
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -45,6 +48,7 @@ class Starting:
     name: str | None = None
     flush: bool = False
     on_error: str = "stop"
+    idle: str | None = None
 
 
 @dataclass
@@ -73,6 +77,7 @@ def started(
     """Start the query. With `flush`, let it work through all there is, end the input and return when it is done; `wait`
     is called with each query that is waited for."""
     trigger, on_error = trigger_of(how.trigger), checked_on_error(how.on_error)
+    idle = _checked_idle(plan, how, trigger)
     if how.flush and trigger not in ({}, NOW):
         raise InputError(
             f"flush=True ends the input, so the trigger {how.trigger!r} has nothing to wait for.\n"
@@ -105,7 +110,11 @@ def started(
                 return watched(stream.start(), place.path)
 
         if not how.flush:
-            return begin(trigger)
+            waiting = 0 if idle is None else _waiting(plan, place, timeouts)
+            query = begin(trigger)
+            if idle is not None:
+                Silence(query, place, idle, waiting, plan.decides_by_time(timeouts)).start()
+            return query
         wait(begin(NOW))
         place.end()
         query = begin(NOW)
@@ -130,6 +139,32 @@ def trigger_of(given: str | Mapping[str, Any] | None) -> dict[str, Any]:
     if not isinstance(given, Mapping) or len(given) > 1 or any(name not in _TRIGGERS for name in given):
         raise InputError(f"trigger={given!r} is no trigger.\n  {_TRIGGER_REMEDY}")
     return dict(given)
+
+
+def _checked_idle(plan: StreamPlan, how: Starting, trigger: dict[str, Any]) -> float | None:
+    """How many seconds without events move time on, if any do."""
+    if how.idle is None:
+        return None
+    seconds = microseconds(duration(how.idle, "idle")) / 1e6
+    remedy = "Leave idle= out"
+    if seconds <= 0:
+        raise InputError(f'idle={how.idle!r} is no time at all.\n  {remedy}, or give a length such as "30 seconds".')
+    if how.flush or trigger == NOW:
+        raise InputError(f"idle={how.idle!r} waits for events, and this query ends when there are none.\n  {remedy}.")
+    if plan.time.has_own_watermark:
+        raise InputError(
+            f"idle={how.idle!r} moves the watermark, but the stream brings one of its own.\n"
+            f"  {remedy}; or leave out withWatermark, and say match(..., watermark=...)."
+        )
+    return seconds
+
+
+def _waiting(plan: StreamPlan, place: Checkpoint, timeouts: bool) -> int:
+    """How many events, and partial matches that time decides, wait in all buckets."""
+    if place.last_batch() is None:
+        return 0
+    held = totals(plan.session, place.path)
+    return held.pending + (held.runs if plan.decides_by_time(timeouts) else 0)
 
 
 def _key(plan: StreamPlan, kind: str) -> tuple[str, ...] | None:

@@ -101,12 +101,17 @@ class EventTime:
         """Whether the stream brings a watermark."""
         return METADATA in self.field.metadata
 
-    def guarded(self, rows: DataFrame) -> DataFrame:
-        """The rows with their guarded time, which carries the watermark, and the reason why they are rejected."""
+    def guarded(self, rows: DataFrame, moments: DataFrame | None = None) -> DataFrame:
+        """The rows with their guarded time, which carries the watermark, and the reason why they are rejected.
+        `moments`: rows of a guarded time alone, which only move the watermark; there is no reason in them."""
         reason = self._reason()
         guarded = F.when(reason == 0, self._time()).alias(WATERMARKED)
         marked = rows.select("*", guarded, reason.cast("tinyint").alias(REASON))
-        return marked if self.has_own_watermark else marked.withWatermark(WATERMARKED, self._delay)
+        if self.has_own_watermark:
+            return marked
+        if moments is not None:
+            marked = marked.unionByName(moments, allowMissingColumns=True)
+        return marked.withWatermark(WATERMARKED, self._delay)
 
     @property
     def _delay(self) -> str:
@@ -125,8 +130,11 @@ class EventTime:
         name = quoted(self.field.name)
         if isinstance(self.field.dataType, TimestampType):
             return F.col(name)
-        if isinstance(self.field.dataType, DateType):  # the last dates have no timestamp: they are too far ahead anyway
-            name = f"IF({name} > DATE'9999-12-31', DATE'9999-12-31', {name})"
+        if isinstance(
+            self.field.dataType, DateType
+        ):  # the first and last dates have no timestamp, and are no use anyway
+            first, last = "DATE'1969-12-31'", "DATE'9999-12-31'"
+            name = f"CASE WHEN {name} < {first} THEN {first} WHEN {name} > {last} THEN {last} ELSE {name} END"
         text = f"timestampdiff(MICROSECOND, TIMESTAMP_NTZ'1970-01-01', CAST({name} AS TIMESTAMP_NTZ))"
         return F.timestamp_micros(F.expr(text))
 

@@ -8,8 +8,7 @@ Beside Spark's own files (`metadata`, `commits`, `state`, ...) there is `cepheid
 
 * `identity`: whose state it is, one line (see `identity`);
 * `plan`: the pattern and its arguments, so that state can be read without the program that wrote it (see `saved_plan`);
-* `control`: what the control source reads. That source is part of every plan from the first start, since Spark does not
-  let a query gain a source later. One line in it ends the input;
+* `control`: what the control source reads, lines that end the input or move time on (see `control`);
 * `over`: one line once everything is decided.
 """
 
@@ -24,6 +23,9 @@ from pyspark.sql import functions as F
 
 from cepheid.errors import StateError
 from cepheid.spark.stream.checkpoint.identity import Identity
+
+END = "end"
+"""The line of the control source that ends the input."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,7 @@ class Checkpoint:
                 f"the input of the checkpoint {self.path!r} has been ended by flush=True.\n"
                 "  Use another checkpoint; this one has nothing left to decide."
             )
-        if self._lines("control") and not flush:
+        if self._is_ending() and not flush:
             raise StateError(
                 f"a flush of the checkpoint {self.path!r} was begun and not finished.\n"
                 "  Finish it with start(..., flush=True), or use another checkpoint."
@@ -85,8 +87,12 @@ class Checkpoint:
 
     def end(self) -> None:
         """Tell the operator that the input is over."""
-        if not self._lines("control"):
-            self._write("control", ["end"])
+        if not self._is_ending():
+            self._write("control", [END])
+
+    def move_on(self, moment: int) -> None:
+        """Tell the stream that time has come to this moment, in microseconds, although there may be no events."""
+        self._write("control", [str(moment)])
 
     def ended(self) -> None:
         """Note that everything has been decided."""
@@ -109,6 +115,9 @@ class Checkpoint:
             return None
         numbers = [int(name) for (whole,) in named if (name := str(whole).rsplit("/", 1)[-1]).isdigit()]
         return max(numbers, default=None)
+
+    def _is_ending(self) -> bool:
+        return END in (self._lines("control") or ())
 
     def _read(self, saved: list[str]) -> Identity:
         return Identity.from_json("\n".join(saved), f"the identity of the checkpoint {self.path!r}")

@@ -8,7 +8,6 @@ is for looking, not for large state.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -21,16 +20,8 @@ from cepheid.spark.stream.checkpoint.layout import Checkpoint
 from cepheid.spark.stream.checkpoint.saved_plan import kept_plan
 from cepheid.spark.stream.found import FoundInStream
 from cepheid.spark.stream.state.bucket import BucketRuns
-from cepheid.spark.stream.state.store import BucketStore, head_of
-
-
-@dataclass(frozen=True, slots=True)
-class Totals:
-    """What all buckets of a stream held when they were last touched."""
-
-    runs: int
-    pending: int
-    state_bytes: int
+from cepheid.spark.stream.state.store import BucketStore
+from cepheid.spark.stream.state.totals import Totals, totals, variable
 
 
 class StateReader:
@@ -119,22 +110,7 @@ class StateReader:
             yield BucketStore(state, work).load(number)[1]
 
     def _read(self, name: str) -> list[Any]:
-        return _variable(self._session, self._checkpoint, name)
-
-
-def totals(session: SparkSession, checkpoint: str) -> Totals:
-    """What all buckets held when they were last touched, from the small heads of their state."""
-    heads = [head_of(bytes(row["value"][0]), row["key"][0]) for row in _variable(session, checkpoint, "head")]
-    return Totals(
-        sum(head.runs for head in heads),
-        sum(head.pending for head in heads),
-        sum(head.base_bytes + head.journal_bytes for head in heads),
-    )
-
-
-def _variable(session: SparkSession, checkpoint: str, name: str) -> list[Any]:
-    """A state variable of all buckets, as it was committed last."""
-    return session.read.format("statestore").option("stateVarName", name).load(checkpoint).collect()
+        return variable(self._session, self._checkpoint, name)
 
 
 class _Saved:
@@ -186,4 +162,4 @@ class _SavedMap:
         raise AssertionError("a checkpoint is only read here")
 
 
-__all__ = ["StateReader", "Totals", "totals"]
+__all__ = ["StateReader"]

@@ -1,0 +1,130 @@
+"""The face for SQL: `RowPattern`, a MATCH_RECOGNIZE clause on its own, and `sql`, queries that hold such clauses.
+
+Thin: the text is read by `match_recognize`, the meaning is in `rowpattern`, imported when they are needed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from cepheid.errors import InputError
+from cepheid.options import Limits, Movement, bucket_count, limits_of
+
+if TYPE_CHECKING:
+    from cepheid.explain import Diagram, Explanation
+    from cepheid.rowpattern.model import RowPattern as Model
+    from cepheid.rows.row_patterns import FoundRowPatterns
+    from cepheid.spark.queries import SparkSession
+    from cepheid.spark.row_patterns import DataFrame
+    from cepheid.spark.row_patterns import FoundRowPatterns as FoundInDataFrame
+
+
+class RowPattern:
+    """What stands between the parentheses of MATCH_RECOGNIZE: SQL:2016's patterns of rows.
+
+    >>> from cepheid import RowPattern
+    >>> falls = RowPattern.parse('''
+    ...     ORDER BY day MEASURES FIRST(day) AS since, LAST(price) AS bottom
+    ...     PATTERN (STRT DOWN+) DEFINE DOWN AS price < PREV(price)
+    ... ''')
+    >>> prices = [{"day": day, "price": price} for day, price in enumerate([10, 8, 5, 7, 6])]
+    >>> falls.match_events(prices).matches
+    [{'since': 0, 'bottom': 5}, {'since': 3, 'bottom': 6}]
+    """
+
+    __slots__ = ("model",)
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        """The clause as frozen data."""
+
+    @classmethod
+    def parse(cls, text: str) -> RowPattern:
+        """The row pattern that a clause says; what is wrong with it is shown at its place."""
+        from cepheid.match_recognize import read
+        from cepheid.rowpattern.binding import bind
+
+        if not isinstance(text, str):
+            raise InputError(f"a clause is {text!r}, not text.\n  Give what stands in MATCH_RECOGNIZE ( … ).")
+        model = read(text)
+        bind(model, None)
+        return cls(model)
+
+    def match_events(self, rows: object, *, limits: Limits | None = None) -> FoundRowPatterns:
+        """Find the row pattern in rows in memory: dicts, a pandas DataFrame or an Arrow table.
+
+        `.matches` are the rows of the result as dicts, `.matches_table` the same as an Arrow table. Without ORDER BY
+        rows are taken in the order given. Expressions may use the functions that Cepheid computes itself; with `match`
+        all of Spark's.
+        """
+        from cepheid.rows.row_patterns import match_rows
+
+        return match_rows(self.model, rows, limits_of(limits))
+
+    def match(self, rows: DataFrame, *, buckets: int | None = None, limits: Limits | None = None) -> FoundInDataFrame:
+        """Find the row pattern in a DataFrame: `.matches` is the lazy DataFrame that MATCH_RECOGNIZE means.
+
+        Keys are spread over `buckets`, each matched by one task; their number follows the size of the input if not
+        given. A bucket is held in a worker's memory.
+        """
+        from cepheid.spark.row_patterns import FoundRowPatterns, RowPatternPlan
+        from cepheid.spark.session import require_dataframe
+
+        if require_dataframe(rows).isStreaming:
+            raise InputError(
+                "MATCH_RECOGNIZE on a streaming DataFrame is not supported.\n"
+                "  Use a Pattern on streams, or run the row pattern on batches, for instance in foreachBatch."
+            )
+        every = limits_of(limits)
+        movement = Movement(bucket_count(buckets), max_bucket_bytes=every.max_bucket_bytes)
+        return FoundRowPatterns(RowPatternPlan(self.model, rows, movement, every))
+
+    def explain(self) -> Explanation:
+        """What the clause means and how it is run: print it; in a notebook it shows itself."""
+        from cepheid.explain.text.row_patterns import explain
+
+        return explain(self.model)
+
+    def diagram(self, format: Literal["mermaid", "dot", "text"] = "mermaid") -> Diagram:
+        """The pattern drawn: `str` is the drawing, `save(path)` writes it."""
+        from cepheid.explain.diagram.row_patterns import draw
+
+        return draw(self.model, format)
+
+    def to_json(self) -> str:
+        """The clause as JSON text, without loss."""
+        from cepheid.match_recognize.json_format import to_json
+
+        return to_json(self.model)
+
+    @classmethod
+    def from_json(cls, text: str) -> RowPattern:
+        """The row pattern that `to_json` wrote."""
+        from cepheid.match_recognize.json_format import from_json
+
+        return cls(from_json(text))
+
+    def __str__(self) -> str:
+        return str(self.model)
+
+    def __repr__(self) -> str:
+        return f"RowPattern.parse('''{self.model}''')"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RowPattern) and self.model == other.model
+
+    def __hash__(self) -> int:
+        return hash(self.model)
+
+
+def sql(text: str, spark: SparkSession | None = None, /, **tables: Any) -> DataFrame:
+    """Run a query of Spark that may hold MATCH_RECOGNIZE clauses: any number, wherever a table may stand.
+
+    `tables` are DataFrames that the query knows by these names, beside Spark's own tables and views. Everything but
+    the clauses is Spark's. Without `spark`, the session is that of the tables, or the active one.
+    """
+    from cepheid.spark.queries import run
+
+    if not isinstance(text, str):
+        raise InputError(f"a query is {text!r}, not text.")
+    return run(text, spark, tables)

@@ -1,0 +1,243 @@
+"""A row pattern on a batch DataFrame: the plan, and what comes back.
+
+In: a row pattern, a DataFrame. Out: `FoundRowPatterns`, whose DataFrame is lazy.
+
+The plan: Spark computes what conditions ask of a row alone, one bit for each variable, and every expression over a row
+that only Spark can compute. Arrow batches become one binary cell per bucket of keys, Spark moves the cells, and each
+bucket is sorted and matched in one call of the engine. The workers give, for each row of the result, what its measures
+read; the measures themselves are Spark's again, so they may use any of its functions.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import AtomicType, DataType, LongType, StructField, StructType
+
+from cepheid.conditions import Schema, types
+from cepheid.conditions.expression import Call as FunctionCall
+from cepheid.conditions.expression import Cast, Expression, Literal, SparkExpression, walk
+from cepheid.conditions.expression import Column as RowColumn
+from cepheid.conditions.printing import quoted
+from cepheid.engine.row_patterns import warm_up
+from cepheid.errors import ConditionError, InputError
+from cepheid.options import Limits, Movement
+from cepheid.rowpattern.binding import bind, located
+from cepheid.rowpattern.expression import (
+    LABEL,
+    NUMBER,
+    Folded,
+    Function,
+    Value,
+    mentions,
+    reads_of,
+    replaced,
+)
+from cepheid.rowpattern.model import RowPattern, RowsPerMatch
+from cepheid.rows.row_patterns import tabulated
+from cepheid.spark.buckets import bucket_count, estimated_bytes, parallelism
+from cepheid.spark.frames import arrow_schema, partition_columns, refuse_names_by_case
+from cepheid.spark.masks import to_column
+from cepheid.spark.packing import bucket_of, packed
+from cepheid.spark.row_workers import MASK, MATCH_NUMBER, MatchRows, read_name
+from cepheid.spark.session import has_local_workers, use_this_python
+from cepheid.spark.shipping import shipped
+from cepheid.spark.workers import BUCKET, Pack
+
+_FUNCTIONS = {
+    Function.COUNT: F.count,
+    Function.SUM: F.sum,
+    Function.AVG: F.avg,
+    Function.MIN: F.min,
+    Function.MAX: F.max,
+    Function.STDDEV: F.stddev,
+    Function.ARRAY_AGG: F.collect_list,
+}
+
+__all__ = ["DataFrame", "FoundRowPatterns", "RowPatternPlan"]
+
+
+class FoundRowPatterns:
+    """What a row pattern finds in a DataFrame."""
+
+    def __init__(self, plan: RowPatternPlan) -> None:
+        self._plan = plan
+
+    @cached_property
+    def matches(self) -> DataFrame:
+        """The table that MATCH_RECOGNIZE is: partition columns, measures and, with ALL ROWS, all other columns."""
+        return self._plan.result()
+
+
+class RowPatternPlan:
+    """How one row pattern runs on one DataFrame."""
+
+    def __init__(self, pattern: RowPattern, rows: DataFrame, movement: Movement, limits: Limits) -> None:
+        refuse_names_by_case(rows.schema)
+        self.rows = rows
+        self.movement = movement
+        self._arrow = arrow_schema(rows.schema)
+        self.bound = bind(pattern, Schema.from_arrow(self._arrow))
+        self.partition_by = partition_columns(rows.schema, self.bound.partition_by)
+        for name in self.bound.order_names:
+            if not isinstance(rows.schema[name].dataType, AtomicType):
+                raise InputError(
+                    f"ORDER BY {name}: rows cannot be sorted by a {rows.schema[name].dataType.simpleString()}."
+                )
+        self.tables = tabulated(self.bound, limits.max_steps)
+        expressions = [measure.expression for measure in self.bound.measures]
+        self.reads = tuple(dict.fromkeys(read for expression in expressions for read in reads_of(expression)))
+        self._check_reads()
+        self.computed = {expression: f"__value_{number}" for number, expression in enumerate(self._computed_by_spark())}
+        """What Spark computes of each row beside the bits."""
+        if has_local_workers(rows):
+            use_this_python(rows)
+            warm_up()  # the workers are on this machine and find the compiled kernel there
+
+    @cached_property
+    def buckets(self) -> int:
+        """How many buckets the keys are spread over."""
+        if not self.partition_by:
+            return 1
+        return self.movement.buckets or bucket_count(estimated_bytes(self.rows), parallelism(self.rows))
+
+    @property
+    def travelling(self) -> tuple[str, ...]:
+        """The columns of the input that the workers need."""
+        needed = dict.fromkeys((*self.bound.input_columns, *self.partition_by, *self.bound.order_names))
+        for expression in self._row_expressions():
+            if expression not in self.computed:
+                needed |= dict.fromkeys(node.name for node in walk(expression) if isinstance(node, RowColumn))
+        if self.tables is None:  # the literal evaluator reads whatever conditions read
+            needed |= dict.fromkeys(self.rows.columns)
+        return tuple(name for name in self.rows.columns if name in needed)
+
+    def result(self) -> DataFrame:
+        """The lazy DataFrame of the result."""
+        bits = 0 if self.tables is None else len(self.tables.variables)
+        beside = bits + (self.buckets - 1).bit_length() < 63
+        prepared = self._prepared(bits if beside else 0)
+        pack = Pack(self.partition_by, bits if beside else 0, MASK)
+        work = MatchRows(
+            self.bound,
+            self.tables,
+            self.bound.input_columns,
+            self.reads,
+            self.computed,
+            arrow_schema(self.worker_schema),
+            self.movement.max_bucket_bytes,
+        )
+        moved = packed(prepared, pack, self.buckets).mapInArrow(shipped(work), self.worker_schema)
+        return moved.select(*self._result_columns())
+
+    def _prepared(self, bits: int) -> DataFrame:
+        """What travels: columns, computed values, and the bits of the variables, if they fit beside the bucket."""
+        bucket = bucket_of(self.rows.schema, self.partition_by, self.buckets) if self.partition_by else F.lit(0)
+        bucket = F.shiftleft(bucket.cast("bigint"), bits)
+        columns = [F.col(quoted(name)) for name in self.travelling]
+        columns += [to_column(expression).alias(name) for expression, name in self.computed.items()]
+        if self.tables is not None:
+            mask = F.lit(0).cast("bigint")
+            for number, condition in enumerate(self.tables.own):
+                bit, nothing = F.lit(1 << number).cast("bigint"), F.lit(0).cast("bigint")
+                mask = mask.bitwiseOR(F.when(to_column(condition), bit).otherwise(nothing))
+            if bits:
+                bucket = bucket.bitwiseOR(mask)
+            else:
+                columns.append(mask.alias(MASK))
+        return self.rows.select(*columns, bucket.alias(BUCKET))
+
+    # ── what measures read ───────────────────────────────────────────────────────────────────────────────────────────
+
+    @cached_property
+    def worker_schema(self) -> StructType:
+        """The columns that come from the workers: those of the input, the reads, the number of the match."""
+        fields = [StructField(name, self.rows.schema[name].dataType) for name in self.bound.input_columns]
+        fields += [StructField(read_name(n), kind) for n, kind in enumerate(self._read_types())]
+        return StructType([*fields, StructField(MATCH_NUMBER, LongType())])
+
+    def _result_columns(self) -> list[Column]:
+        """The columns of the result, in the order of rule 6.1."""
+        names = {read: read_name(number) for number, read in enumerate(self.reads)}
+
+        def change(node: Expression) -> Expression | None:
+            if isinstance(node, RowColumn) and node.name == NUMBER:
+                return RowColumn(MATCH_NUMBER, type=types.LONG)
+            return RowColumn(names[node], type=node.type) if isinstance(node, Value | Folded) else None
+
+        measured = []
+        for measure in self.bound.measures:
+            column = F.expr(str(replaced(measure.expression, change)))
+            if self.bound.pattern.rows is RowsPerMatch.ALL_WITH_UNMATCHED:
+                # rule 6.6: every measure of an unmatched row is NULL
+                column = F.when(F.col(MATCH_NUMBER).isNotNull(), column)
+            measured.append(column.alias(measure.name))
+        inputs = [F.col(quoted(name)) for name in self.bound.input_columns]
+        before = self.bound.columns_before_measures
+        return [*inputs[:before], *measured, *inputs[before:]]
+
+    def _read_types(self) -> list[DataType]:
+        """The types that Spark gives to the reads; only the analysis of a query, no job."""
+        if not self.reads:
+            return []
+        values: list[Value | Folded] = [read for read in self.reads if isinstance(read, Value)]
+        folded: list[Value | Folded] = [read for read in self.reads if isinstance(read, Folded)]
+        kinds: dict[Value | Folded, DataType] = {}
+        for reads in (values, folded):  # aggregates stand in a query of their own
+            if reads:
+                fields = self.rows.select(
+                    *(_in_spark(read).alias(f"c{n}") for n, read in enumerate(reads))
+                ).schema.fields
+                kinds |= {read: field.dataType for read, field in zip(reads, fields, strict=True)}
+        return [kinds[read] for read in self.reads]
+
+    def _check_reads(self) -> None:
+        """What mixes labels and Spark's own functions has no one who could compute it."""
+        for expression in self._row_expressions():
+            if mentions(expression, LABEL) or mentions(expression, NUMBER):
+                for node in walk(expression):
+                    if isinstance(node, SparkExpression):
+                        raise located(
+                            ConditionError(
+                                "MATCH_RECOGNIZE",
+                                f"{node.function} stands with CLASSIFIER() or MATCH_NUMBER() inside a function of rows",
+                                "put it around: f(LAST(…)) instead of LAST(f(…))",
+                            )
+                        )
+
+    def _row_expressions(self) -> list[Expression]:
+        """Every expression over a row that the workers need values of."""
+        found: list[Expression] = []
+        if self.tables is not None:
+            found += [*self.tables.near_columns, *self.tables.columns]
+        found += [read.argument for read in self.reads if read.argument is not None]
+        return [each for each in dict.fromkeys(found) if not (isinstance(each, RowColumn) and each.name == "__row")]
+
+    def _computed_by_spark(self) -> list[Expression]:
+        return [expression for expression in self._row_expressions() if _is_for_spark(expression)]
+
+
+def _is_for_spark(expression: Expression) -> bool:
+    """Whether an expression over a row must be Spark's: a function that only Spark has, or one that depends on the
+    session's time zone. All others are computed by the workers, and only where they are needed."""
+    if isinstance(expression, RowColumn | Literal) or mentions(expression, LABEL) or mentions(expression, NUMBER):
+        return False
+    nodes = list(walk(expression))
+    by_zone = any(isinstance(node, Cast | FunctionCall) for node in nodes) and any(n.type.is_moment for n in nodes)
+    return by_zone or any(isinstance(node, SparkExpression) for node in nodes)
+
+
+def _in_spark(read: Value | Folded) -> Column:
+    """A column of the type that Spark gives to a read."""
+    argument = F.lit(1) if read.argument is None else to_column(replaced(read.argument, _of_any_row))
+    return argument if isinstance(read, Value) else _FUNCTIONS[read.function](argument)
+
+
+def _of_any_row(node: Expression) -> Expression | None:
+    if isinstance(node, RowColumn) and node.name == LABEL:
+        return Cast(Literal(None, type=types.NULL), type=types.STRING)
+    if isinstance(node, RowColumn) and node.name == NUMBER:
+        return Literal(0, type=types.LONG)
+    return None
