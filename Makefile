@@ -8,7 +8,7 @@ LINTED := src tests bench experiments examples scripts
 PARALLEL := -n auto --maxprocesses 4
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-oldest lint types imports unit conformance negation docs notebooks format lock java install clean
+.PHONY: help demo test test-all test-oldest lint types imports unit conformance search negation docs notebooks format lock java install clean
 
 help:
 	@echo "make demo         install into $(VENV) and run the main job"
@@ -21,6 +21,7 @@ help:
 	@echo "make imports      rooms import one way; pyspark only in cepheid.spark"
 	@echo "make unit         pytest; ARGS='tests/syntax -k window' selects tests"
 	@echo "make conformance  all corpora through the reference evaluator; ENGINE=<name> for another"
+	@echo "make search       look for new cases on which kernel and reference differ; CASES=50000, ARGS='--seed 1' to repeat"
 	@echo "make negation     the experiment of docs/negation-experiment.md, about twenty minutes; ARGS=--smoke for a tiny run"
 	@echo "make docs         build the documentation into build/site; a broken link is an error"
 	@echo "make notebooks    make and run the notebooks of the examples again"
@@ -62,6 +63,11 @@ ENGINE := reference
 conformance: install
 	$(VENV)/bin/python tests/conformance/run.py --engine $(ENGINE) $(wildcard tests/conformance/*.jsonl tests/conformance/*.jsonl.gz)
 
+# Other cases each time: for every night, beside the tests, whose examples are always the same.
+CASES := 50000
+search: install
+	$(VENV)/bin/python tests/conformance/search.py --cases $(CASES) $(ARGS)
+
 negation: java install
 	$(RUN) experiments.negation $(ARGS)
 
@@ -81,7 +87,7 @@ format: install
 lock:
 	@scripts/make-venv.sh $(VENV)
 	$(RUN) pip install --quiet uv
-	$(RUN) uv pip compile pyproject.toml --extra spark --extra connect --group dev --universal --upgrade --generate-hashes \
+	$(RUN) uv pip compile pyproject.toml --extra spark --extra cli --extra connect --group dev --universal --upgrade --generate-hashes \
 		--no-annotate --custom-compile-command "make lock" --quiet --output-file requirements.lock
 
 java:

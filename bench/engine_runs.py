@@ -16,11 +16,11 @@ import pyarrow as pa
 from cepheid import Pattern
 from cepheid.automaton.construction import build
 from cepheid.conditions import Schema, bind
+from cepheid.engine.assignments import Assignments
 from cepheid.engine.kernel import drive
 from cepheid.engine.tables.tabulate import Options, Tables, tabulate
 from cepheid.reference.online import OnlineEvaluator
 from cepheid.rows.arrange import Arranged
-from cepheid.rows.assemble import Assignments
 
 CHECKED = 20_000
 """Up to so many events, answers are compared with those of the reference."""

@@ -16,12 +16,12 @@ from reporting import Column, Section
 
 from cepheid.automaton.construction import build
 from cepheid.conditions import Schema, bind
+from cepheid.engine.assignments import Assignments
 from cepheid.engine.columns import columns
 from cepheid.engine.kernel.layout import AS_IT_IS
 from cepheid.engine.matcher import match_partitions
 from cepheid.engine.tables.tabulate import Options, tabulate
 from cepheid.rows.arrange import arrange
-from cepheid.rows.assemble import Assignments
 from cepheid.syntax.validation import check
 
 CONFORMANCE = Path(__file__).parents[1] / "tests" / "conformance"

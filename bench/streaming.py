@@ -34,7 +34,7 @@ from sessions import CORES, as_installed, benchmark_spark
 
 from cepheid import Pattern
 from cepheid.spark.jobs import stop_between_batches
-from cepheid.spark.stream.sinks import PROVIDER, ROCKSDB
+from cepheid.spark.stream.query import PROVIDER, ROCKSDB
 
 PATTERN = (
     Pattern.begin("a")

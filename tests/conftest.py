@@ -20,6 +20,7 @@ try:
 except ImportError:  # without xdist there is one process for all
     LoadScopeScheduling = object
 
+os.environ.setdefault("CEPHEID_DEBUG", "1")  # the kernel's invariants are asserted, in Spark's workers too
 settings.register_profile("ci", derandomize=True, deadline=None)
 settings.register_profile("search", derandomize=False, deadline=None, max_examples=5_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))

@@ -64,15 +64,18 @@ def test_an_argument_that_there_is_not() -> None:
 @pytest.mark.parametrize("value", NO_COUNTS)
 @pytest.mark.parametrize("name", Limits.__slots__)
 def test_limits(name: str, value: Any) -> None:
+    if (name, value) == ("max_state_bytes", None):  # a share of the memory
+        return
     with pytest.raises(InputError, match=name):
         Limits(**{name: value})
 
 
 def test_single_limits_are_stronger() -> None:
     assert Limits(max_runs=np.int64(5)).max_runs == 5  # type: ignore[arg-type]
+    many = [{"t": t, "n": t} for t in range(20)]
     with pytest.raises(CepheidError, match="max_runs is 1"):
-        Pattern.begin("a").followed_by("b").where("n > 5").match_events(
-            ROWS, order_by="t", limits=Limits(max_runs=7), max_runs=1
+        Pattern.begin("a").followed_by("b").where("n > 50").match_events(
+            many, order_by="t", limits=Limits(max_runs=1_000), max_runs=1
         )
 
 

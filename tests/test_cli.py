@@ -167,6 +167,12 @@ def test_odd_files_and_texts_are_the_users_mistake(run: Run) -> None:
         assert "Error: " not in err and "Traceback" not in err, (call, err)
 
 
+def test_without_rich_the_command_line_says_what_to_install(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cepheid.cli.find_spec", lambda name: None)
+    code, _, err = run("explain", "pattern.json")
+    assert code == 2 and "pip install 'cepheid[cli]'" in err
+
+
 def test_warnings_look_like_errors(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     def warn(arguments: object) -> int:
         warnings.warn("the pattern has no window", stacklevel=1)
@@ -261,10 +267,11 @@ def test_jobs_that_are_refused(run: Run, source: str, rest: str, changes: tuple[
 def test_a_stream_job(run: Run) -> None:
     read = job("stream = true", '[stream]\ncheckpoint = "state"\ntrigger = "available now"')
     assert read.stream is not None
-    assert (read.stream.checkpoint, read.stream.trigger, read.stream.flush) == ("state", {"availableNow": True}, False)
+    assert (read.stream.checkpoint, read.stream.trigger, read.stream.flush) == ("state", "available now", False)
     other = job("stream = true", '[stream]\ncheckpoint = "state"\ntrigger = "5 seconds"\nflush = true')
     assert other.stream is not None
-    assert other.stream.trigger == {"processingTime": "5 seconds"} and other.stream.flush
+    assert other.stream.trigger == "5 seconds" and other.stream.flush
+    assert (read.stream.on_error, other.stream.on_error) == ("stop", "stop")
 
 
 def test_json_is_told_from_a_path(run: Run) -> None:
@@ -284,15 +291,26 @@ def test_queries_that_are_refused(run: Run) -> None:
 
 def test_the_live_table_of_a_stream() -> None:
     pytest.importorskip("pyspark")
-    from cepheid.cli.streams import _line, _table
-    from cepheid.spark.jobs import Figures
+    from cepheid.cli.streams import _line, _table, _totals
+    from cepheid.spark.jobs import Figures, Watch
+    from cepheid.spark.stream.accounts import Account
 
-    seen = {number: Figures(number, 1_000, 0.5, 1, 0, 2, 3, 40, 5, 61.0 if number else None) for number in range(12)}
+    watch = Watch.__new__(Watch)
+    watch.seen = seen = {
+        number: Figures(Account(number, 1_000, 700, 1, 0, 299, 2, 3, 10, 0, 0, 0), 0.5, 40, 5, 61.0 if number else None)
+        for number in range(12)
+    }
     shown = io.StringIO()
-    Console(file=shown, width=80).print(_table(seen))
+    Console(file=shown, width=80).print(_table(watch))
     text = shown.getvalue()
     assert "2,000" in text  # events a second
     assert "12,000" in text and "36" in text  # all events and timeouts, also those of batches no longer shown
     assert "1.0 min" in text and "…" not in text
     assert [line.split()[0] for line in text.splitlines()[2:12]] == [str(number) for number in range(2, 12)]
-    assert _line(seen[3]) == "batch 3: 1,000 events in 0.5 s, 1 late, 0 rejected, 2 matches, 3 timeouts, 40 live runs"
+    assert _line(seen[3]) == (
+        "batch 3: 1,000 events in 0.5 s, 700 irrelevant, 1 late, 0 rejected, 2 matches, 3 timeouts, 40 live runs, "
+        "5 waiting"
+    )
+    assert _totals(watch) == (
+        "12 micro-batches: 12,000 events, 8,400 irrelevant, 12 late, 0 rejected, 24 matches, 36 timeouts"
+    )

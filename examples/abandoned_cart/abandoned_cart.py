@@ -1,7 +1,7 @@
 # %% [markdown]
-# # Abandoned carts A visitor who puts something into the cart, goes to the checkout and does not buy within an hour
-# has abandoned the cart. The data are 31,106 made-up shop events that come with retentioneering 5.2.4 (Apache License
-# 2.0).
+# # Abandoned carts
+# A visitor who puts something into the cart, goes to the checkout and does not buy within an hour has abandoned the
+# cart. The data are 31,106 made-up shop events that come with retentioneering 5.2.4 (Apache License 2.0).
 
 # %%
 import csv

@@ -1,7 +1,7 @@
-"""A Kafka of one node, to try things with: `python examples/kafka/broker.py [--port 9092] [--place directory]`.
+"""A single-node Kafka to try things with: `python examples/kafka/broker.py [--port 9092] [--place directory]`.
 
-Its jars are fetched the first time (43 MB). It runs in the foreground until it is stopped, and is ready when it says
-"Kafka Server started". Data is kept in `--place`, by default in build/kafka; remove it to begin anew.
+The first run fetches its jars (43 MB). It runs in the foreground until you stop it, and is ready when it prints "Kafka
+Server started". Its data is in `--place`, by default build/kafka; remove that directory to start over.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def free_port() -> int:
 
 
 def settings(port: int, place: Path) -> str:
-    """One process that is both broker and controller; what Kafka would copy three times it keeps once."""
+    """One process that is both broker and controller, with one replica instead of three."""
     controller = free_port()
     lines = {
         "process.roles": "broker,controller",

@@ -1,8 +1,8 @@
-"""Jars by their Maven coordinates, fetched by the Ivy that comes with Spark, as `spark-submit --packages` does.
+"""Fetch jars by their Maven coordinates, with the Ivy that comes with Spark, as `spark-submit --packages` does.
 
-In: coordinates. Out: a directory with the jars and all that they need, below build/. Ivy asks Maven's central
-repository unless IVY_SETTINGS names a settings file of Ivy's. A version may be a range such as `[4.0.0,4.3.0]`: the
-newest in it that the repository has.
+In: coordinates. Out: a directory under build/ with the jars and their dependencies. Ivy asks Maven's central repository
+unless IVY_SETTINGS names an Ivy settings file. A version may be a range such as `[4.0.0,4.3.0]`, which means the newest
+one that the repository has.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class NotFetched(RuntimeError):
 
 
 class Unreachable(NotFetched):
-    """There is no way to the repository from here."""
+    """The repository cannot be reached."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +53,8 @@ class Coordinates:
 def fetched(
     name: str, wanted: Sequence[Coordinates], instead: Sequence[Coordinates] = (), without: Sequence[str] = ()
 ) -> Path:
-    """The directory build/jars/`name` with the wanted jars; `instead`: versions of what these need that are taken in
-    place of theirs; `without`: groups that are there already."""
+    """The directory build/jars/`name` with the wanted jars. `instead`: dependencies whose versions replace those asked
+    for; `without`: groups to leave out because they are present already."""
     lines = ['<ivy-module version="2.0">', f'<info organisation="cepheid" module="{name}"/>']
     lines += ['<configurations><conf name="default"/></configurations>', "<dependencies>"]
     lines += [f'{one.as_xml("dependency", "name")} conf="default->default"/>' for one in wanted]
@@ -88,6 +88,6 @@ def _retrieve(text: str, target: Path) -> None:
 
 
 def java() -> str:
-    """The Java that Spark would take."""
+    """The Java that Spark would use."""
     home = os.environ.get("JAVA_HOME")
     return f"{home}/bin/java" if home else "java"

@@ -1,11 +1,11 @@
-"""Money that was reserved but never taken, over Kafka: `python examples/kafka/payments.py send watch show`.
+"""Reservations that were never captured, over Kafka: `python examples/kafka/payments.py send watch show`.
 
-Events come from the topic `payments`. A card is charged in two steps: the money is reserved, later it is captured.
-Pairs go to the topic `captured`; a reservation that nothing captured within 15 minutes goes to `expired`; messages that
+Events come from the topic `payments`. A card is charged in two steps: the money is reserved and later captured.
+Captured reservations go to the topic `captured`; those not captured within 15 minutes go to `expired`; messages that
 are late or cannot be read go to `unusable`. Source and sink are Spark's own; `broker.py` starts a Kafka to try it with.
 
-The steps: `send` makes payments up and sends them; `watch` works through what there is and stops, and goes on from
-there the next time; `show` prints what the topics hold. `watch --live` goes on until it is stopped.
+The steps: `send` makes up payments and sends them; `watch` processes everything available and stops, and continues from
+there the next time; `show` prints what the topics hold. `watch --live` runs until you stop it.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ MORNING = datetime(2025, 3, 3, 9)
 
 
 def connector() -> dict[str, str]:
-    """Settings that give Spark its connector for Kafka, as `--packages` with the coordinates below would. Where the
-    repository does not have it in this very version yet, the newest before it is taken."""
+    """Settings that give Spark its Kafka connector, as `--packages` with the coordinates below would. If the repository
+    does not have this version yet, the newest one before it is used."""
     versions = f"[4.0.0,{pyspark.__version__}]"
     wanted = Coordinates("org.apache.spark", "spark-sql-kafka-0-10_2.13", versions)
     helper = Coordinates("org.apache.spark", "spark-token-provider-kafka-0-10_2.13", versions)
@@ -48,8 +48,7 @@ def connector() -> dict[str, str]:
 
 
 def made_up(first: int, last: int) -> list[dict[str, Any]]:
-    """What happens from one minute to another. Each minute a payment begins; every fifth is never captured, every
-    seventh too late."""
+    """One payment per minute; every fifth is never captured, every seventh is captured too late."""
     events = []
     for number in range(last):
         begin, amount = MORNING + timedelta(minutes=number), 10.0 + number
@@ -62,14 +61,14 @@ def made_up(first: int, last: int) -> list[dict[str, Any]]:
 
 
 def send(session: SparkSession, servers: str, first: int, last: int) -> None:
-    """Send made-up payments, and a message that is none; those of one payment go to one partition, in order."""
+    """Send made-up payments and one message that is none. Events of one payment go to one partition, in order."""
     messages = [(event["payment"], json.dumps(event, default=str)) for event in made_up(first, last)]
     rows = session.createDataFrame([*messages, (None, "no payment")], "key string, value string")
     rows.coalesce(1).write.format("kafka").options(**{"kafka.bootstrap.servers": servers, "topic": "payments"}).save()
 
 
 def payments(session: SparkSession, servers: str) -> DataFrame:
-    """The messages as events. A message that cannot be read has no time, and so is rejected."""
+    """The messages as events. A message that cannot be read has no time, so it is rejected."""
     reader = session.readStream.format("kafka").option("kafka.bootstrap.servers", servers)
     messages = reader.options(subscribe="payments", startingOffsets="earliest").load()
     event = F.from_json(F.col("value").cast("string"), SCHEMA)
@@ -77,7 +76,7 @@ def payments(session: SparkSession, servers: str) -> DataFrame:
 
 
 def to_topic(servers: str, topic: str) -> Callable[[DataFrame, int], None]:
-    """A sink: each row as JSON, with its match_id as the key where it has one."""
+    """A sink: each row as JSON, with its match_id as the key if it has one."""
 
     def write(rows: DataFrame, batch: int) -> None:
         key = F.col("match_id") if "match_id" in rows.columns else F.concat_ws("/", "partition", "offset")
@@ -90,7 +89,7 @@ def to_topic(servers: str, topic: str) -> Callable[[DataFrame, int], None]:
 def watch(
     session: SparkSession, servers: str, checkpoint: str, live: bool = False, end: bool = False
 ) -> StreamingQuery:
-    """Start the query: for ever, or until it has worked through what there is; `end`: nothing more will come."""
+    """Start the query: forever, or until everything available is processed; `end`: nothing more will come."""
     found = CAPTURED.match(
         payments(session, servers),
         partition_by="payment",
@@ -109,14 +108,14 @@ def watch(
 
 
 def held(session: SparkSession, servers: str, topic: str) -> list[tuple[str, dict[str, Any]]]:
-    """What a topic holds, key and value of each message."""
+    """The keys and values of a topic."""
     reader = session.read.format("kafka").option("kafka.bootstrap.servers", servers)
     rows = reader.option("subscribe", topic).load().selectExpr("string(key)", "string(value)").collect()
     return [(row[0], json.loads(row[1])) for row in rows]
 
 
 def show(session: SparkSession, servers: str, every_message: bool = False) -> None:
-    """Print how much the topics hold and some of it; each key counts once, however often it was written."""
+    """Print how much the topics hold, and some of it; each key counts once, however often it was written."""
     if every_message:
         print(json.dumps({topic: held(session, servers, topic) for topic in ("captured", "expired", "unusable")}))
     captured, expired, unusable = (dict(held(session, servers, t)) for t in ("captured", "expired", "unusable"))

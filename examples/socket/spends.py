@@ -1,7 +1,7 @@
 """Two spends of one user within ten seconds, live from a socket: `python examples/socket/spends.py [host] [port]`.
 
 Each line is `user,amount`. Start a server first, such as `nc -lk 9999`, then type lines. Matches go to the console, and
-so do first spends that no second one followed: the moment is told by the watermark, which later lines move.
+so do timeouts: first spends that no second one followed. The watermark decides when, and later lines move it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ TWO_SPENDS = (
 
 
 def spends(session: SparkSession, host: str, port: int) -> DataFrame:
-    """The lines of the socket as events, with the time at which they came."""
+    """The lines from the socket as events, with the time at which they arrived."""
     lines = session.readStream.format("socket").options(host=host, port=port, includeTimestamp=True).load()
     parts = F.split("value", ",")
     return lines.select(

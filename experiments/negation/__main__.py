@@ -17,9 +17,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from experiments.negation.after import found_after
 from experiments.negation.counting import count
 from experiments.negation.measuring import COLUMNS, Measurement
 from experiments.negation.query import BETWEEN, LENGTH, pattern
@@ -118,12 +120,15 @@ def _measurements(stream: DataFrame, windows: list[int]) -> list[dict[str, Any]]
 
 
 def _whole_plans(stream: DataFrame, window: int) -> list[dict[str, Any]]:
-    """Both plans as a user runs them, with all results as rows, on a window that is small enough for that."""
+    """Both plans with all results as rows, on a window that is small enough for that: the product's, on Spark, and the
+    filter after the engine, in memory."""
+    rows = pa.Table.from_pandas(stream.toPandas(), preserve_index=False)
     found = []
     for negated in BETWEEN:
         query = pattern(negated, window)
         results = {
-            plan: query.match(stream, order_by="t", negation=plan).matches.count() for plan in ("pushed", "after")
+            "pushed": query.match_batch(stream, order_by="t").matches.count(),
+            "after": found_after(query.tree, rows, (), ("t",)).num_rows,
         }
         found.append({"negated": negated, "window": window, **results})
     return found

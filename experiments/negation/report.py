@@ -127,9 +127,9 @@ def _open_cases(results: Results) -> list[str]:
 
 def _whole_plans(results: Results) -> list[str]:
     lines = [
-        "## Both plans as a user runs them",
+        "## Both plans with all results as rows",
         "",
-        "`pattern.match(df, negation=…)` with all results as rows, on a window small enough for that.",
+        "`pattern.match(df)`, and the filter after the engine in memory, on a window small enough for that.",
         "",
         "| W | negated | results, pushed | results, after |",
         "|---|---|---|---|",

@@ -29,19 +29,24 @@ MOST_BUCKETS = 100_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How much a match may hold before it stops with a `LimitError`; nothing is ever dropped silently."""
+    """How much a match may hold before it stops with a `LimitError`. Nothing is ever dropped silently."""
 
     max_runs: int = 10_000_000
-    """Partial matches that wait at the same time in one partition."""
+    """Runs in one partition at the same time."""
     max_matches_per_event: int = 1_000_000
     """Matches that one event completes."""
+    max_state_bytes: int | None = None
+    """Memory of the partial matches of one bucket, and of matches not handed over yet; None: an eighth of the memory
+    that the process may have (of the machine, the container or the worker)."""
     max_steps: int = 20_000_000
     """Row patterns: steps of the search for one match."""
     max_bucket_bytes: int = 1 << 30
-    """Spark, batch: how large a bucket of keys may be in a worker's memory."""
+    """Spark batch: the size of a bucket in a worker's memory."""
 
     def __post_init__(self) -> None:
         for name in self.__slots__:
+            if name == "max_state_bytes" and self.max_state_bytes is None:
+                continue
             object.__setattr__(self, name, count(getattr(self, name), name))
 
 
@@ -95,6 +100,7 @@ class SingleLimits(TypedDict, total=False):
 
     max_runs: int
     max_matches_per_event: int
+    max_state_bytes: int | None
 
 
 class Further(SingleLimits, total=False):
@@ -103,7 +109,6 @@ class Further(SingleLimits, total=False):
     buckets: int | None
     shuffle: Shuffle
     max_bucket_bytes: int
-    negation: Literal["pushed", "after"]
     watermark: str | None
     max_ahead: str
     time: Time

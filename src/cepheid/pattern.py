@@ -1,15 +1,18 @@
-"""The face of Cepheid: `Pattern`, with everything that can be done with one.
+"""The face of Cepheid: `Pattern`, and everything you can do with one.
 
-Thin: the builder is in `syntax`, the meaning in the rooms below, imported when they are needed.
+Thin: the builder is in `syntax`, the meaning in the rooms below, which are imported when needed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from html import escape
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
-from cepheid.errors import InputError
+from cepheid.errors import CepheidError, InputError
 from cepheid.options import (
+    EVERYTHING,
     LIMITS,
     Asked,
     Further,
@@ -22,27 +25,26 @@ from cepheid.options import (
     Time,
     bucket_count,
     checked_nulls,
-    duration,
     identifier,
     known_arguments,
     limits_of,
     names,
-    one_of,
     yes_or_no,
 )
 from cepheid.syntax.builder import PatternBuilder
-from cepheid.syntax.tree import Condition, SqlText
+from cepheid.syntax.parameters import parameters
+from cepheid.syntax.tree import Condition, ParameterValue, SqlText
 from cepheid.syntax.validation import check
 
 if TYPE_CHECKING:
     from cepheid.automaton.model import Automaton
-    from cepheid.engine.negation_after import NegationPlan
     from cepheid.engine.tables.tabulate import Options
     from cepheid.explain import Diagram, Explanation
     from cepheid.explain.found import FoundRows
+    from cepheid.rows.in_memory import Found
     from cepheid.spark.batch import DataFrame
     from cepheid.spark.batch import Found as FoundInDataFrame
-    from cepheid.spark.stream.plan import FoundInStream
+    from cepheid.spark.stream.found import FoundInStream
 
 
 class Pattern(PatternBuilder):
@@ -71,19 +73,19 @@ class Pattern(PatternBuilder):
         columns: str | Iterable[str] | None = None,
         rows: Rows = "one",
         nulls: Nulls = "error",
+        time_zone: str = "UTC",
         limits: Limits | None = None,
-        negation: NegationPlan = "pushed",
         **single: Unpack[SingleLimits],
     ) -> FoundRows:
         """Find the pattern in rows in memory: dicts, a pandas DataFrame or an Arrow table.
 
-        `partition_by`: the columns whose values must be the same for all events of a match; not needed where the
-        pattern itself names them. `order_by`: the time of the events, then columns that break ties; without it rows are
-        taken in the order given. Rows without a value there are an error, or left out with `nulls="drop"`. The end of
-        the rows is the end of the input: what still waits for time to pass is decided.
+        `partition_by` names the columns whose values all events of a match share; leave it out if the pattern names
+        them itself. `order_by` names the time of the events, then columns that break ties; without it, rows are taken
+        in the order given. Rows with NULL in these columns are an error; `nulls="drop"` drops them instead. The end of
+        the rows is the end of the input: everything that still waits is decided.
 
-        The result is that of `match`: `measures` are columns computed instead of the events, `columns` names what is
-        shown of an event, `rows="all"` gives a row for each event of a match.
+        `measures`, `columns` and `rows` shape the result as in `match`. `time_zone` is what Spark calls the session's
+        time zone: its clock is read by `HOUR(ts)`, and by `TIMESTAMP '…'` where the text names no zone.
 
         >>> from cepheid import Pattern
         >>> rise = Pattern.begin("low").followed_by("high").where("price > 2 * LAST(low.price)").within(10)
@@ -92,7 +94,7 @@ class Pattern(PatternBuilder):
         >>> [(match["low"]["price"], match["high"]["price"]) for match in found.matches]
         [(5, 12)]
         """
-        from cepheid.engine.negation_after import checked_plan
+        from cepheid.conditions.casting import zone_of
         from cepheid.explain.found import FoundRows, Search
         from cepheid.rows.given import to_table
         from cepheid.rows.in_memory import match_rows
@@ -101,19 +103,15 @@ class Pattern(PatternBuilder):
         known_arguments(single, "match_events", SingleLimits.__annotations__)
         asked = Asked.of(measures, columns, rows)
         checked_nulls(nulls)
-        search = Search(self.tree, to_table(events), self._key(partition_by), names(order_by, "order_by"))
+        zone_of(time_zone)
+        search = Search(self.tree, to_table(events), self._key(partition_by), names(order_by, "order_by"), time_zone)
         options = _engine_options(limits_of(limits, single))
-        found = match_rows(
-            self.tree,
-            search.rows,
-            search.partition_by,
-            search.order_by,
-            options,
-            checked_plan(negation),
-            asked,
-            nulls,
-        )
-        return FoundRows(found, search)
+
+        def found(asked: Asked) -> Found:
+            keys, order = search.partition_by, search.order_by
+            return match_rows(self.tree, search.rows, keys, order, options, asked, nulls, time_zone)
+
+        return FoundRows(found(asked), search, None if asked == EVERYTHING else lambda: found(EVERYTHING))
 
     def match(
         self,
@@ -131,17 +129,17 @@ class Pattern(PatternBuilder):
     ) -> FoundInDataFrame | FoundInStream:
         """Find the pattern in a DataFrame, batch or streaming: `.matches` and `.timeouts` are lazy DataFrames.
 
-        `partition_by` and `order_by` as in `match_events`, but `order_by` is needed, and its first column is the time.
-        Rows without a value there are an error that shows them, or left out with `nulls="drop"`.
+        `partition_by` and `order_by` are as in `match_events`, but `order_by` is required; its first column is the
+        time. Rows with NULL in these columns are an error that shows them; `nulls="drop"` drops them instead.
 
-        A match is one row: the partition columns, `match_id`, `start_time`, `end_time` and a column for each variable,
-        a struct if it takes one event, an array of structs if it may take more. `columns` names what the structs hold.
-        `measures` are columns computed instead, such as `{"total": "SUM(b.amount)"}` (with `columns`, both come).
-        `rows="all"` gives a row for each event of a match, with `variable` and `sequence`. `timeouts=True` says that
-        `.timeouts` will be asked for: whatever stands against that is said at once.
+        A match is one row: the partition columns, `match_id`, `start_time`, `end_time` and one column per variable, a
+        struct if it takes one event, an array of structs if it may take more. `columns` selects what the structs hold.
+        `measures` replaces the structs with computed columns, such as `{"total": "SUM(b.amount)"}`; give `columns` as
+        well to get both. `rows="all"` returns one row per event of a match, with `variable` and `sequence`.
+        `timeouts=True` announces that you will use `.timeouts`, so that anything that prevents it is reported now.
 
-        What else may be given depends on the DataFrame: `match_batch` and `match_stream` list it, take only one kind of
-        DataFrame, and return that kind of result, which a type checker can use.
+        Further arguments depend on the kind of DataFrame. `match_batch` and `match_stream` list them, accept only one
+        kind, and return a result type that a type checker can use.
         """
         from cepheid.spark.session import require_dataframe
 
@@ -158,13 +156,11 @@ class Pattern(PatternBuilder):
         others: Any = {name: value for name, value in further.items() if name not in LIMITS}
         if require_dataframe(events).isStreaming:
             shuffled = others.pop("shuffle", "packed") != "packed"
-            _refuse_on_stream(
-                shuffle=shuffled, nulls=nulls != "error", negation=others.pop("negation", "pushed") != "pushed"
-            )
+            _refuse_on_stream(shuffle=shuffled, nulls=nulls != "error")
             return self.match_stream(events, **common, **others)
         if others.pop("time", "event") != "event":
             raise InputError(
-                f"time={further['time']!r} needs a streaming DataFrame: the rows of a batch have not arrived one by "
+                f"time={further['time']!r} needs a streaming DataFrame: the rows of a batch do not arrive one by "
                 "one.\n  Leave it out; order_by names the time of the events."
             )
         for name in ("watermark", "max_ahead", "id"):  # what a batch has no use for
@@ -185,15 +181,13 @@ class Pattern(PatternBuilder):
         buckets: int | None = None,
         shuffle: Shuffle = "packed",
         limits: Limits | None = None,
-        negation: NegationPlan = "pushed",
     ) -> FoundInDataFrame:
-        """As `match`, for a batch DataFrame alone.
+        """Like `match`, for batch DataFrames only.
 
-        Keys are spread over `buckets`, each matched by one task; their number follows the size of the input if not
-        given. A bucket is held in a worker's memory, up to `limits.max_bucket_bytes`; `shuffle="spark"` sorts rows by
-        Spark instead, which is slower and has no such bound.
+        Keys are spread over `buckets`, each matched by one task; by default their number follows the size of the
+        input. A bucket is held in a worker's memory, up to `limits.max_bucket_bytes`. With `shuffle="spark"` Spark
+        sorts the rows instead, which is slower but has no such limit.
         """
-        from cepheid.engine.negation_after import checked_plan
         from cepheid.spark.batch import BatchPlan, Found
         from cepheid.spark.session import require_dataframe
 
@@ -203,9 +197,7 @@ class Pattern(PatternBuilder):
         asked, keys, order = Asked.of(measures, columns, rows), self._key(partition_by), names(order_by, "order_by")
         limits = limits_of(limits)
         movement = Movement(buckets, shuffle, nulls, limits.max_bucket_bytes)
-        plan = BatchPlan(
-            self.tree, events, keys, order, asked, movement, _engine_options(limits), checked_plan(negation)
-        )
+        plan = BatchPlan(self.tree, events, keys, order, asked, movement, _engine_options(limits))
         plan.tables(yes_or_no(timeouts, "timeouts"))
         return Found(plan)
 
@@ -221,34 +213,29 @@ class Pattern(PatternBuilder):
         timeouts: bool = False,
         buckets: int | None = None,
         watermark: str | None = None,
-        max_ahead: str = "1 day",
+        max_ahead: str = "1 hour",
         time: Time = "event",
         id: str | None = None,
         limits: Limits | None = None,
     ) -> FoundInStream:
-        """As `match`, for a streaming DataFrame alone: matches, timeouts, and late and rejected rows are streams, and
-        `.start(...)` runs one query for them all.
+        """Like `match`, for streaming DataFrames only: matches, timeouts, late and rejected rows are streams, and
+        `.start(...)` runs one query for all of them.
 
-        Events may come up to `watermark` after the latest one ("10 seconds" if the stream has no watermark of its own);
-        those further ahead of the clock than `max_ahead` are rejected. With `time="arrival"` events are taken as they
-        come, at the time of their micro-batch. `id` names conditions that are Spark Columns, so that saved state is not
-        given to other ones.
+        An event may lag up to `watermark` behind the latest one ("10 seconds" if the stream has no watermark of its
+        own). Events further ahead of the clock than `max_ahead` are rejected. With `time="arrival"`, events are handled
+        as they arrive, at the time of their micro-batch. `id` identifies conditions that are Spark Columns, so that
+        saved state is never used with different ones.
         """
         from cepheid.spark.session import require_dataframe
-        from cepheid.spark.stream.plan import FoundInStream, StreamPlan, Timing
+        from cepheid.spark.stream.found import FoundInStream
+        from cepheid.spark.stream.plan import StreamPlan
+        from cepheid.spark.stream.time import Timing
 
         self.check()
         if not require_dataframe(events).isStreaming:
             raise InputError("match_stream() was given a batch.\n  Use match_batch(), or match(), which takes both.")
         asked, keys, order = Asked.of(measures, columns, rows), self._key(partition_by), names(order_by, "order_by")
-        one_of(
-            time,
-            "time",
-            ("event", "arrival"),
-            '"event": by the column that order_by names first; "arrival": by the micro-batch.',
-        )
-        late = None if watermark is None else duration(watermark, "watermark")
-        options, timing = _engine_options(limits_of(limits)), Timing(late, duration(max_ahead, "max_ahead"), time)
+        options, timing = _engine_options(limits_of(limits)), Timing(watermark, max_ahead, time)
         plan = StreamPlan(self.tree, events, keys, order, asked, bucket_count(buckets), options, timing, identifier(id))
         plan.tables(yes_or_no(timeouts, "timeouts"))
         return FoundInStream(plan)
@@ -265,7 +252,7 @@ class Pattern(PatternBuilder):
         limits: Limits | None = None,
         **further: Unpack[Further],
     ) -> Callable[[DataFrame], DataFrame]:
-        """The matches as a step of a chain, `df.transform(pattern.as_transform(partition_by=…, order_by=…))`; the
+        """The matches as a step in a chain: `df.transform(pattern.as_transform(partition_by=…, order_by=…))`. The
         arguments are those of `match`."""
         known_arguments(further, "as_transform", Further.__annotations__)
         return lambda events: (
@@ -282,9 +269,26 @@ class Pattern(PatternBuilder):
             ).matches
         )
 
+    def bind(self, **values: ParameterValue) -> Self:
+        """Give values to the parameters of conditions, written `:name`. A value is never made part of a text.
+
+        >>> from cepheid import Pattern
+        >>> large = Pattern.begin("a").where("amount > :limit")
+        >>> print(large.bind(limit=100))
+        a[amount > :limit] with limit = 100
+        """
+        from cepheid.conditions.parameters import parameters_of
+
+        known = parameters_of(self.tree)
+        for name in values:
+            if name not in known:
+                written = ", ".join(f":{one}" for one in known) or "none"
+                raise InputError(f"bind() has {name!r}, but no condition has :{name}.\n  There are: {written}.")
+        bound = parameters({**dict(self.tree.parameters), **values})
+        return type(self)(replace(self.tree, parameters=bound)).check()
+
     def check(self) -> Self:
-        """Refuse the pattern with a `MalformedPatternError` if it is malformed; every use of a pattern does this
-        first."""
+        """Raise a `MalformedPatternError` if the pattern is malformed. Every use of a pattern does this first."""
         from cepheid.conditions import bind
 
         check(self.tree)
@@ -292,8 +296,7 @@ class Pattern(PatternBuilder):
         return self
 
     def automaton(self) -> Automaton:
-        """The automaton that the pattern means; it prints itself. Windows count microseconds where they are
-        durations."""
+        """The automaton of the pattern; print it to read it. Windows that are durations are in microseconds."""
         from cepheid.automaton.construction import build
         from cepheid.conditions import bind
 
@@ -301,10 +304,10 @@ class Pattern(PatternBuilder):
         return build(self.tree, bind(self.tree, None))
 
     def explain(self) -> Explanation:
-        """What the pattern means and how it is run: print it; in a notebook it shows itself.
+        """Explain what the pattern means and how it runs. Print it; a notebook displays it.
 
-        The tree, each condition split into what Spark evaluates and what the run must, the automaton, which partial
-        matches are kept and why, what bounds the state of a stream, and warnings.
+        Shows the elements, which part of each condition Spark evaluates and which part a run evaluates, the automaton,
+        which runs are kept and why, what limits the state of a stream, and warnings.
         """
         from cepheid.explain import explain
 
@@ -317,17 +320,24 @@ class Pattern(PatternBuilder):
         *,
         of: Literal["pattern", "automaton"] = "pattern",
     ) -> Diagram:
-        """The pattern drawn: a notebook shows it, `str` is the drawing, `save(path)` writes it.
+        """Draw the pattern. A notebook displays it, `str` is the drawing, `save(path)` writes it.
 
-        `of="automaton"` draws states and what leads from one to the next instead (all formats but SVG).
+        `of="automaton"` draws states and transitions instead (all formats except SVG).
         """
         from cepheid.explain import draw
 
         self.check()
         return draw(self.tree, format, of)
 
+    def _repr_html_(self) -> str | None:
+        """A notebook draws the pattern; one that is not complete yet, or malformed, is shown as text."""
+        try:
+            return self.diagram()._repr_html_()
+        except CepheidError as error:
+            return f"<pre>{escape(str(self))}\n{escape(str(error))}</pre>"
+
     def to_json(self) -> str:
-        """The pattern as JSON text, without loss. Callables and Spark Columns cannot be written."""
+        """The whole pattern as JSON. Callables and Spark Columns cannot be written."""
         from cepheid.syntax.json_format import to_json
 
         self.check()
@@ -344,20 +354,29 @@ class Pattern(PatternBuilder):
 
     @classmethod
     def parse(cls, text: str, *, type_column: str | None = None) -> Self:
-        """The pattern that a SASE text says. `type_column` holds the types of the events (`type` if not given).
+        """Read a pattern from text: the notation that `print(pattern)` writes, or SASE text.
+
+        SASE text begins with EVENT; `type_column` holds the types of its events (`type` if not given).
 
         >>> from cepheid import Pattern
+        >>> rise = Pattern.parse("low ~> high[price > 2 * low.price] within 10 minutes, skip past last event")
+        >>> rise == Pattern.parse(str(rise))
+        True
         >>> print(Pattern.parse("EVENT SEQ(SHELF x, !(COUNTER y), EXIT z) WITHIN 12 hours", type_column="reader"))
         x[reader = 'SHELF'] ~> !y[reader = 'COUNTER'] ~>> z[reader = 'EXIT'] within 12 hours
         """
-        from cepheid.sase import read
+        from cepheid import notation, sase
 
-        return cls(read(text, type_column))
+        if sase.is_sase(text):
+            return cls(sase.read(text, type_column))
+        if type_column is not None:
+            raise InputError("type_column is for SASE text, which begins with EVENT.\n  Leave it out.")
+        return cls(notation.read(text))
 
     def to_sase(self, *, type_column: str | None = None) -> str:
-        """The pattern as SASE text, which `parse` reads; refused with the part that SASE has no words for.
+        """Write the pattern as SASE text, which `parse` reads; what SASE cannot express is refused.
 
-        With `type_column`, `parse` needs the same; without, the text itself names the column where it is not `type`.
+        If you give `type_column`, `parse` needs the same one. Otherwise the text names the column unless it is `type`.
 
         >>> from cepheid import Pattern
         >>> pattern = Pattern.begin("a").where("kind = 'A'").followed_by_any("b").where("kind = 'B'", "n > a.n")
@@ -393,14 +412,18 @@ class Pattern(PatternBuilder):
 def _engine_options(limits: Limits) -> Options:
     from cepheid.engine.tables.tabulate import Options
 
-    return Options(max_runs=limits.max_runs, max_matches_per_event=limits.max_matches_per_event)
+    return Options(
+        max_runs=limits.max_runs,
+        max_matches_per_event=limits.max_matches_per_event,
+        max_state_bytes=limits.max_state_bytes,
+    )
 
 
 def _refuse_on_stream(**given: bool) -> None:
-    """Arguments that say nothing to a stream."""
+    """Refuse arguments that do not apply to a stream."""
     named = next((name for name, is_given in given.items() if is_given), None)
     if named is not None:
         raise InputError(
             f"{named}= is for batch DataFrames only, and this one is a stream.\n"
-            "  Leave it out; rows without a time come out in `.rejected`."
+            "  Leave it out; rows without a time go to `.rejected`."
         )

@@ -1,3 +1,3 @@
-"""The version of Cepheid: driver and workers must have the same."""
+"""The version of Cepheid, here alone: the build reads it, and driver and workers must have the same."""
 
-VERSION = "0.1.0"
+VERSION = "0.2.0.dev0"

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
-from cepheid import MalformedPatternError, Pattern
+from cepheid import MalformedPatternError, Pattern, all_of, one_of
+from cepheid.automaton.predicates import PredicateTable
 from cepheid.syntax.tree import Contiguity
 
 # Example 1 of the formal semantics: prices of name 1 that sum up to at most 10, until name 2 comes.
@@ -69,5 +72,47 @@ def test_trailing_nots_delay_the_end_unless_an_optional_element_was_passed_by() 
 
 def test_too_many_states_are_refused_by_name() -> None:
     group = Pattern.begin("a").times(300)
-    with pytest.raises(MalformedPatternError, match=r"element 'a': the pattern unrolls to more than 20000 states"):
+    with pytest.raises(MalformedPatternError, match=r"the pattern unrolls to more than 50000 states"):
         Pattern.begin(group).times(300).automaton()
+
+
+def test_a_long_loop_is_built_in_linear_time() -> None:
+    begun = time.process_time()
+    counted = Pattern.begin("a").where("x = 1").times(3_000).followed_by("b").automaton()
+    ranged = Pattern.begin("a").where("x = 1").times(1, 3_000).greedy().followed_by("b").automaton()
+    assert (len(counted.positions), len(ranged.positions)) == (3_002, 3_002)
+    assert time.process_time() - begun < 10  # a quadratic construction takes minutes
+
+
+def test_a_greedy_loop_is_the_rival_of_a_way_once() -> None:
+    looped = Pattern.begin(Pattern.begin("a").times(0, 3).greedy().next("b").optional()).one_or_more().automaton()
+    for position in looped.positions:
+        assert len(set(position.rivals)) == len(position.rivals)
+        assert all(len(set(way.greedy)) == len(way.greedy) for way in position.continuations)
+
+
+def test_one_of_looks_at_all_openers_and_keeps_the_order_of_alternatives() -> None:
+    choice = one_of(Pattern.begin("c").where("x = 3"), Pattern.begin("b").where("x = 2"))
+    automaton = Pattern.begin("a").followed_by(choice).automaton()
+    first, second = automaton.positions[1].continuations
+    assert [automaton.variables[way.take.variable] for way in (first, second)] == ["c", "b"]
+    assert (first.take.openers, second.take.openers) == ((second.take.predicate,), (first.take.predicate,))
+    strict = Pattern.begin("a").next(choice).automaton()
+    assert all(way.take.openers == () for way in strict.positions[1].continuations)
+
+
+def test_all_of_has_a_position_for_each_set_of_members() -> None:
+    names = "abcdefghij"
+    members = [Pattern.begin(name).where(f"x = {number}") for number, name in enumerate(names)]
+    automaton = Pattern.begin(all_of(*members)).automaton()
+    assert len(automaton.positions) == 2**10
+    some = Pattern.begin(all_of(*members, at_least=2)).automaton()
+    assert len(some.positions) == 1 + 10 + 1
+
+
+def test_predicates_of_several_automata_share_a_table() -> None:
+    one = Pattern.begin("a").where("x = 1").followed_by("b").where("x = 2").automaton()
+    other = Pattern.begin("c").where("x = 2").followed_by("d").where("x = 3").automaton()
+    shared = PredicateTable()
+    assert (shared.add(one.predicates), shared.add(other.predicates)) == ((0, 1), (1, 2))
+    assert [str(predicate) for predicate in shared] == ["x = 1", "x = 2", "x = 3"]

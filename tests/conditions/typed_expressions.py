@@ -147,7 +147,7 @@ SHAPES = {
         "{part}({moment})",
         "SQRT({number})",
         "DATEDIFF({moment}, {moment})",
-        "UNIX_MICROS({moment})",
+        "UNIX_MICROS(CAST({moment} AS TIMESTAMP))",
         "TIMESTAMPDIFF({unit}, {moment}, {moment})",
     ],
     "text": [

@@ -25,7 +25,7 @@ def ended(case: Case) -> Case:
     data = {
         name: value
         for name, value in case.data.items()
-        if name not in ("watermarks", "late", "match_times", "advance_to")
+        if name not in ("watermarks", "late", "match_times", "advance_to", "end_of_input")
     }
     data["events"] = handled_events(case, before)
     try:

@@ -41,6 +41,8 @@ class Answer:
     timeouts: list[tuple[Taken, float]] = field(default_factory=list)
     late: list[int] = field(default_factory=list)
     match_times: list[float] = field(default_factory=list)
+    is_ordered: bool = False
+    """Whether the matches are in the order of emission (rule 8)."""
 
 
 class Unsupported(Exception):
@@ -106,14 +108,15 @@ def kernel(case: Case) -> Answer:
     """The compiled engine. Cases that it leaves to the reference are not for it; `Unsupported` says so."""
     if "watermarks" in case.data or "partition_by" in case.data:
         raise Unsupported
-    tree = checked_tree(case)
+    tree, _ = bound(case)
     events = case.events
     if not events:
         return Answer()
     names = list(dict.fromkeys(name for event in events for name in event))
     table = pa.table({name: pa.array([event.get(name) for event in events]) for name in names})
     try:
-        outcome = kernel_outcome(tree, table, Options(timeouts=case.timeouts is not None), case.data.get("advance_to"))
+        options = Options(timeouts=case.timeouts is not None)
+        outcome = kernel_outcome(tree, table, options, case.data.get("advance_to"), case.is_ended)
     except NotCompiled as reason:
         raise Unsupported(str(reason)) from reason
     return _answer(outcome, events)
@@ -124,7 +127,7 @@ def operator(case: Case) -> Answer:
     from conformance.streams import BEGIN_MS, arrival, in_time
     from spark.stream.operator_stream import OperatorStream
 
-    tree = in_time(checked_tree(case))
+    tree = in_time(bound(case)[0])
     if not case.events:
         return Answer()
     come = arrival(case)
@@ -151,7 +154,7 @@ def stream(case: Case) -> Answer:
     from conformance.spark_streams import found_by_spark
     from conformance.streams import arrival, in_time
 
-    tree = in_time(checked_tree(case))
+    tree = in_time(bound(case)[0])
     if not case.events:
         return Answer()
     return stream_answer(found_by_spark(tree, arrival(case), case.timeouts is not None))
@@ -190,6 +193,7 @@ def _answer(outcome: Any, events: list[dict[str, Any]]) -> Answer:
         [_named(match.taken, events) for match in outcome.matches],
         [(_named(timeout.taken, events), timeout.at) for timeout in outcome.timeouts],
         match_times=[match.at for match in outcome.matches],
+        is_ordered=True,
     )
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from cases import Case
 
+_COMBINED = ("group", "one_of", "all_of")
 AT_LEAST = 5
 """How many cases of a large sample have each feature, where there are so many."""
 
@@ -22,7 +23,9 @@ def features_of(case: Case) -> frozenset[str]:
     found = set(_of_sequence(pattern["seq"], at_end=True, in_group=False))
     found |= set(_of_whole(pattern))
     found |= {
-        f"case: {name}" for name in ("advance_to", "reject", "fails", "watermarks", "partition_by") if name in case.data
+        f"case: {name}"
+        for name in ("advance_to", "end_of_input", "reject", "fails", "watermarks", "partition_by")
+        if name in case.data
     }
     if case.data.get("late"):
         found.add("case: late events")
@@ -66,6 +69,8 @@ def _of_whole(pattern: dict[str, Any]) -> Iterator[str]:
         yield "window: events"
     if "within" not in pattern and "within_events" not in pattern:
         yield "window: none"
+    if "once_per" in pattern:
+        yield "once per"
     for before in pattern.get("not_before", []):
         yield "not: before the start"
         yield from _of_condition(before.get("where"), "")
@@ -102,16 +107,26 @@ def _of_not(element: dict[str, Any], previous: dict[str, Any] | None, at_end: bo
 def _of_element(
     element: dict[str, Any], previous: dict[str, Any] | None, at_end: bool, in_group: bool
 ) -> Iterator[str]:
-    kind = "group" if "group" in element else "loop" if "times" in element else "single"
+    kind = next((kind for kind in _COMBINED if kind in element), "loop" if "times" in element else "single")
     yield f"link: {element['link']} to a {kind}"
     if element.get("optional") or element.get("times", [1])[0] == 0:
         place = "at the start" if element["link"] == "begin" else "at the end" if at_end else "between"
         yield f"optional: {kind} {place}"
     if previous is not None and previous.get("optional"):
         yield f"link: {element['link']} behind an optional element"
-    if "group" in element:
+    if "having" in element:
+        yield f"having: on a {kind}"
+    if "within_since" in element:
+        yield f"window: since an element on a {kind}"
+    if kind == "group":
         yield "group: in a group" if in_group else "group"
         yield from _of_sequence(element["group"], at_end, in_group=True)
+    elif kind in _COMBINED:
+        yield f"{kind}: looped" if "times" in element else f"{kind}: once"
+        if "at_least" in element:
+            yield "all_of: at least"
+        for part in element[kind]:
+            yield from _of_sequence([part], at_end, in_group=True)
     else:
         yield from _of_condition(element.get("where"), element["name"])
         if element.get("where") is None:
@@ -127,6 +142,8 @@ def _of_loop(element: dict[str, Any], kind: str) -> Iterator[str]:
     counts = "or more" if maximum is None else "exactly" if minimum == maximum else "from … to"
     yield f"loop: {kind} {counts}"
     yield f"loop: {kind} inner {element.get('inner', 'relaxed')}"
+    if element.get("whole"):
+        yield "loop: whole optional" if element.get("optional") else "loop: whole"
     if element.get("greedy"):
         yield "loop: greedy optional" if element.get("optional") else "loop: greedy"
     if "until" in element:

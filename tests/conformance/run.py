@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from cases import Case, lines, read
+from cases import Case, assignment, lines, read
 from ending import ended
-from engines import ENGINES, Engine, Unsupported
+from engines import ENGINES, Answer, Engine, Unsupported
 from features import covering_sample
 from sql_cases import SqlCase, judge_table
 from sql_engines import SQL_ENGINES, SqlEngine, batch
@@ -88,8 +88,19 @@ def judge(case: Case, engine: Engine) -> str | None:
         return f"timeouts: missing {sorted(case.timeouts - timeouts)}, too many {sorted(timeouts - case.timeouts)}"
     if "late" in case.data and answer.late != case.data["late"]:
         return f"late: {answer.late} instead of {case.data['late']}"
-    if "match_times" in case.data and sorted(answer.match_times) != sorted(case.data["match_times"]):
-        return f"times of matches: {answer.match_times} instead of {case.data['match_times']}"
+    if "match_times" in case.data:
+        return judge_times(case, answer)
+    return None
+
+
+def judge_times(case: Case, answer: Answer) -> str | None:
+    """What is wrong with the moments of the matches and, where the engine tells it, with their order."""
+    wanted = list(zip(map(assignment, case.data["matches"]), case.data["match_times"], strict=True))
+    found = list(zip(answer.matches, answer.match_times, strict=True))
+    if sorted(found) != sorted(wanted):
+        return f"times of matches: {found} instead of {wanted}"
+    if answer.is_ordered and found != wanted:
+        return f"order of matches: {found} instead of {wanted}"
     return None
 
 

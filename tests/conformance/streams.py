@@ -65,7 +65,7 @@ def arrival(case: Case) -> Arrival:
     if "watermarks" in case.data:
         batches, is_ended = _as_told(case, rows), case.data["watermarks"][-1:] != [] and _ends(case)
     else:
-        batches, is_ended = _shuffled(case, rows, chance), False
+        batches, is_ended = _shuffled(case, rows, chance), case.is_ended
     return Arrival(schema, key, ("ts", tie), batches, is_ended)
 
 

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from cepheid.automaton.construction import build
 from cepheid.automaton.model import Automaton
 from cepheid.conditions import Schema, bind
+from cepheid.engine import matcher as matching
 from cepheid.engine.columns import columns
 from cepheid.engine.kernel.layout import ADVANCE, AS_IT_IS, END
-from cepheid.engine.matcher import match_partitions
+from cepheid.engine.matcher import Matcher, match_partitions
+from cepheid.engine.runs import cohort_pool
+from cepheid.engine.runs.snapshot import restore, snapshot
 from cepheid.engine.tables.tabulate import Options, tabulate
 from cepheid.reference.outcome import Match, Outcome, Timeout
 from cepheid.rows.arrange import arrange
 from cepheid.syntax.tree import PatternTree
+
+Answers = Callable[[Automaton, pa.Table, Options, int | None, bool], Outcome]
 
 
 def kernel_outcome(
@@ -23,6 +31,13 @@ def kernel_outcome(
 ) -> Outcome:
     """Matches and timeouts of one partition, ordered by the column `t`."""
     automaton = build(tree, bind(tree, Schema.from_arrow(table.schema)))
+    return outcome_of(automaton, table, options, advance_to, end_of_input)
+
+
+def outcome_of(
+    automaton: Automaton, table: pa.Table, options: Options, advance_to: int | None = None, end_of_input: bool = False
+) -> Outcome:
+    """The same for an automaton."""
     events = arrange(table, (), ("t",))
     tables = tabulate(automaton, options)
     finish = END if end_of_input else AS_IT_IS if advance_to is None else ADVANCE
@@ -33,6 +48,62 @@ def kernel_outcome(
         tuple(Match(taken, at) for taken, at in _items(automaton, matches)),
         tuple(Timeout(taken, at) for taken, at in _items(automaton, timeouts)),
     )
+
+
+def outcome_in_little_memory(chance: random.Random) -> Answers:
+    """The same with room for few runs, cohorts and histories at first, so that memory is collected and grows."""
+
+    def answer(
+        automaton: Automaton, table: pa.Table, options: Options, advance_to: int | None, end_of_input: bool
+    ) -> Outcome:
+        before = matching.FEWEST, cohort_pool.SMALLEST_NODES
+        matching.FEWEST, cohort_pool.SMALLEST_NODES = chance.choice((8, 16, 64)), chance.choice((32, 256))
+        try:
+            return outcome_of(automaton, table, options, advance_to, end_of_input)
+        finally:
+            matching.FEWEST, cohort_pool.SMALLEST_NODES = before
+
+    return answer
+
+
+def outcome_in_parts(chance: random.Random) -> Answers:
+    """The same for events that come in parts of random sizes: the state is kept, saved or restored in between."""
+
+    def answer(
+        automaton: Automaton, table: pa.Table, options: Options, advance_to: int | None, end_of_input: bool
+    ) -> Outcome:
+        tables = tabulate(automaton, options)
+        matcher = Matcher(tables)
+        held: list[int] = []
+        matches: list[Match] = []
+        timeouts: list[Timeout] = []
+
+        def decided(found: Any) -> None:
+            def named(taken: tuple[tuple[int, str], ...]) -> tuple[tuple[int, str], ...]:
+                return tuple((held[row], name) for row, name in taken)
+
+            matches.extend(Match(named(taken), at) for taken, at in _items(automaton, found[0]))
+            timeouts.extend(Timeout(named(taken), at) for taken, at in _items(automaton, found[1]))
+
+        begin = 0
+        while begin < table.num_rows:
+            end = min(table.num_rows, begin + chance.choice((1, 1, 2, 4)))
+            part = arrange(table.slice(begin, end - begin), (), ("t",))
+            columns_of_part = matcher.columns_of(part)
+            held += range(begin, end)
+            decided(matcher.feed(columns_of_part, np.array([0, end - begin]), np.array([0])))
+            if chance.random() < 0.7:
+                held = [held[row] for row in matcher.keep()]
+                if chance.random() < 0.5:
+                    matcher = restore(Matcher(tables), snapshot(matcher))
+            begin = end
+        if advance_to is not None:
+            decided(matcher.advance(advance_to))
+        if end_of_input:
+            decided(matcher.end())
+        return Outcome(tuple(matches), tuple(timeouts))
+
+    return answer
 
 
 def _items(automaton: Automaton, found: Any) -> list[tuple[tuple[tuple[int, str], ...], int]]:

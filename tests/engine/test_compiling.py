@@ -64,3 +64,60 @@ def test_compiling_is_announced_once(tmp_path: Path, is_kept: bool) -> None:
     )
     told = run(script, CEPHEID_CACHE=str(tmp_path)).stderr.count("compiling the engine")
     assert told == (0 if is_kept else 1)
+
+
+KEPT = """
+import logging; logging.basicConfig(level=logging.WARNING)
+from cepheid.engine.kernel import compiling
+from twice import twice
+print(twice(21), sum(twice.stats.cache_hits.values()), compiling.PLACE)
+"""
+
+
+def kept_function(directory: Path) -> dict[str, str]:
+    source = "from cepheid.engine.kernel.compiling import allocating\n\n@allocating\ndef twice(x):\n    return 2 * x\n"
+    (directory / "twice.py").write_text(source)
+    path = os.pathsep.join((str(directory), os.environ.get("PYTHONPATH", "")))
+    return {"PYTHONPATH": path, "CEPHEID_CACHE": str(directory / "cache")}
+
+
+def test_compiled_code_is_its_users_own(tmp_path: Path) -> None:
+    environment = kept_function(tmp_path)
+    place = Path(run(KEPT, **environment).stdout.split()[2])
+    assert place.stat().st_mode & 0o777 == 0o700
+    place.chmod(0o755)  # readable by others, as earlier versions left it
+    assert run(KEPT, **environment).stdout.split()[:2] == ["42", "1"]
+    assert place.stat().st_mode & 0o777 == 0o700
+
+
+def test_compiled_code_that_others_could_write_is_not_used(tmp_path: Path) -> None:
+    environment = kept_function(tmp_path)
+    place = Path(run(KEPT, **environment).stdout.split()[2])
+    place.chmod(0o777)
+    done = run(KEPT, **environment)
+    assert done.stdout.split() == ["42", "0", "None"]
+    assert "others can write there" in done.stderr
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid") or os.getuid() != 0, reason="only root can give a directory away")
+def test_compiled_code_of_another_user_is_not_used(tmp_path: Path) -> None:
+    environment = kept_function(tmp_path)
+    place = Path(run(KEPT, **environment).stdout.split()[2])
+    os.chown(place, 12345, 12345)
+    done = run(KEPT, **environment)
+    assert done.stdout.split() == ["42", "0", "None"]
+    assert "belongs to another user" in done.stderr
+
+
+@pytest.mark.parametrize("ending", [".nbc", ".nbi"])
+@pytest.mark.parametrize("damage", [b"", b"no pickle", None])
+def test_damaged_compiled_code_is_made_anew(tmp_path: Path, ending: str, damage: bytes | None) -> None:
+    environment = kept_function(tmp_path)
+    place = Path(run(KEPT, **environment).stdout.split()[2])
+    for kept in place.glob(f"*{ending}"):
+        whole = kept.read_bytes()
+        kept.write_bytes(whole[: len(whole) // 2] if damage is None else damage)
+    done = run(KEPT, **environment)
+    assert done.stdout.split()[:2] == ["42", "0"]
+    assert "is damaged and made anew" in done.stderr
+    assert run(KEPT, **environment).stdout.split()[:2] == ["42", "1"]

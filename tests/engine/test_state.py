@@ -54,7 +54,7 @@ class Rows:
         kept = self.matcher.keep()
         self.held = [self.held[row] for row in kept]
         if self.saves:
-            self.matcher = restore(self.tables, snapshot(self.matcher))
+            self.matcher = restore(Matcher(self.tables), snapshot(self.matcher))
 
     def end(self) -> None:
         self._take(self.matcher.end())
@@ -135,18 +135,39 @@ def test_state_is_refused_by_another_pattern_but_not_by_other_names() -> None:
     rows.feed(part((1, "x", 1)), 0, 0)
     saved = snapshot(rows.matcher)
     renamed = Pattern.begin("p").followed_by("q").where("name = LAST(p.name) AND price > LAST(p.price)").within(10)
-    restore(tabulate(automaton_of(renamed.tree), Options()), saved)
+    restore(Matcher(tabulate(automaton_of(renamed.tree), Options())), saved)
     other = Pattern.begin("a").followed_by("b").where("name = LAST(a.name) AND price > LAST(a.price)").within(11)
     with pytest.raises(StateError, match="belongs to another pattern"):
-        restore(tabulate(automaton_of(other.tree), Options()), saved)
+        restore(Matcher(tabulate(automaton_of(other.tree), Options())), saved)
 
 
 def test_damaged_state_is_refused() -> None:
     tables = tabulate(automaton_of(SAME_NAME.tree), Options())
     saved = snapshot(Matcher(tables))
     with pytest.raises(StateError, match="no saved state"):
-        restore(tables, b"something else")
+        restore(Matcher(tables), b"something else")
     with pytest.raises(StateError, match="cut off"):
-        restore(tables, saved[:-1])
-    with pytest.raises(StateError, match="format 2"):
-        restore(tables, saved.replace(b'"format": 1', b'"format": 2'))
+        restore(Matcher(tables), saved[:-1])
+    with pytest.raises(StateError, match="format 3"):
+        restore(Matcher(tables), saved.replace(b'"format": 2', b'"format": 3'))
+
+
+def test_runs_that_wait_for_an_equal_text_are_found_after_texts_are_forgotten() -> None:
+    """Texts that no run knows are forgotten and the others get other codes, by which waiting runs are found."""
+    schema = pa.schema([("t", pa.int64()), ("k", pa.string()), ("s", pa.string())])
+    tree = Pattern.begin("a").where("k = 'a'").followed_by("b").where("k = 'b' AND s = a.s").within(50).tree
+    matcher = Matcher(tabulate(build(tree, bind(tree, Schema.from_arrow(schema))), Options()))
+
+    def feed(slot: int, kind: str, text: str, start: int) -> int:
+        rows = [{"t": start + number, "k": kind, "s": f"{text}{number}"} for number in range(20)]
+        events = arrange(pa.Table.from_pylist(rows, schema), (), ("t",))
+        matches, _ = matcher.feed(matcher.columns_of(events), np.array([0, len(rows)]), np.array([slot]))
+        return len(matches.at)
+
+    feed(0, "a", "forgotten", 0)
+    feed(1, "a", "kept", 40)
+    matcher.advance(75)
+    assert matcher.forget(75).tolist() == [False, True]
+    matcher.keep()
+    assert len(matcher.texts) == 20
+    assert feed(0, "b", "kept", 76) == 20

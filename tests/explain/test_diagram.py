@@ -158,3 +158,29 @@ def test_wrapping_keeps_the_width_and_the_text(text: str, width: int) -> None:
 def test_widths() -> None:
     assert mono_width("東京", 10) == mono_width("abcd", 10)
     assert sans_width("wide", 10) > sans_width("ill", 10)
+
+
+def test_choices_and_members_in_any_order() -> None:
+    pattern = Pattern.parse(
+        "(a[x = 1] | b[x = 2]+ | (c -> d)) ~> (e & f & g)<at least 2> ~> h+<whole; having [COUNT(h.*) > 2]; "
+        "within 5 since e> within 9, once per 5"
+    )
+    for form in ("svg", "text", "mermaid", "dot"):
+        drawn = str(pattern.diagram(form))  # type: ignore[arg-type]
+        for words in (
+            "one of",
+            "at least 2 of 3, in any order",
+            "or",
+            "and",
+            "whole",
+            "once per 5",
+        ):
+            assert words in drawn, (form, words)
+    lines = str(pattern.explain()).splitlines()
+    assert lines[3:7] == [
+        "  begin one of",
+        "    either a: x = 1",
+        "    or b: x = 2, one or more times",
+        "    or a group",
+    ]
+    assert "  having of h" in lines and "  once per 5" in lines

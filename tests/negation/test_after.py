@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -15,6 +16,7 @@ from cepheid import EvaluationError, InputError, Pattern, skip
 from cepheid.engine.tables.tabulate import Options
 from cepheid.rows.in_memory import match_rows
 from cepheid.syntax.tree import Element, Link, PatternTree, Sequence, SqlText, Variable
+from experiments.negation.after import found_after
 
 
 def with_something_behind(tree: PatternTree) -> PatternTree:
@@ -27,7 +29,7 @@ def runs_after(tree: PatternTree) -> bool:
     if not is_well_formed(tree):
         return False
     try:
-        match_rows(tree, table_of([(0, "a", 0)], 0), (), ("t",), Options(), "after")
+        found_after(tree, table_of([(0, "a", 0)], 0), (), ("t",))
     except InputError:
         return False
     return True
@@ -45,9 +47,7 @@ streams = st.lists(
 def test_both_plans_give_the_same(tree: PatternTree, stream: Stream) -> None:
     table = table_of(stream, 0)
     pushed = match_rows(tree, table, (), ("t",), Options())
-    after = match_rows(tree, table, (), ("t",), Options(), "after")
-    assert after.matches_table.equals(pushed.matches_table)
-    assert after.timeouts_table.equals(pushed.timeouts_table)
+    assert found_after(tree, table, (), ("t",)).equals(pushed.matches_table)
     event(f"{min(pushed.matches_table.num_rows, 3)} matches or more")
 
 
@@ -61,9 +61,13 @@ ROWS = pa.Table.from_pylist(
 )
 
 
+def after(pattern: Pattern) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = found_after(pattern.tree, ROWS, (), ("t",)).to_pylist()
+    return found
+
+
 def taken(pattern: Pattern) -> list[tuple[int, int]]:
-    found = pattern.match_events(ROWS, order_by="t", negation="after").matches
-    return [(match["a"]["t"], match["b"]["t"]) for match in found]
+    return [(match["a"]["t"], match["b"]["t"]) for match in after(pattern)]
 
 
 def test_nots_that_read_variables() -> None:
@@ -78,15 +82,13 @@ def test_nots_that_read_variables() -> None:
 
 def test_what_is_refused() -> None:
     pattern = Pattern.begin("a").where(A).not_followed_by("c").where(C).followed_by("b").where(B).within(9)
-    with pytest.raises(InputError, match=r"(?s)skip is to_next.*negation=\"pushed\""):
-        pattern.skip(skip.to_next).match_events(ROWS, order_by="t", negation="after")
+    with pytest.raises(InputError, match=r"(?s)skip is to_next.*Use no_skip"):
+        after(pattern.skip(skip.to_next))
     with pytest.raises(InputError, match="a not stands at the end"):
-        pattern.not_followed_by("x").match_events(ROWS, order_by="t", negation="after")
+        after(pattern.not_followed_by("x"))
     twice = Pattern.begin("a").where(A).one_or_more()
     two_ways = Pattern.begin(twice).one_or_more().not_followed_by("c").where(C).followed_by("b").where(B)
     with pytest.raises(InputError, match="do not tell which nots"):
-        two_ways.match_events(ROWS, order_by="t", negation="after")
+        after(two_ways)
     with pytest.raises(InputError, match="a Python callable"):
-        Pattern.begin("a").where(lambda event, taken: True).match_events(ROWS, order_by="t", negation="after")
-    with pytest.raises(InputError, match="negation is 'before'"):
-        pattern.match_events(ROWS, order_by="t", negation="before")  # type: ignore[arg-type]
+        after(Pattern.begin("a").where(lambda event, taken: True))

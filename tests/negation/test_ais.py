@@ -9,6 +9,8 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from cepheid import Pattern
+from cepheid.rows.given import to_table
+from experiments.negation.after import found_after
 from experiments.negation.ais import Component, Pncep, Sase
 from experiments.negation.example import EVENTS, FINAL, INTERMEDIATE, QUERY, components
 
@@ -21,8 +23,15 @@ def scanned(processor: Pncep | Sase, events: list[dict[str, Any]]) -> list[str]:
     return shown([sequence for row in events for sequence in processor.scan(row, row["t"])])
 
 
-def matched(pattern: Pattern, events: list[dict[str, Any]], plan: Any, key: str | None = "attr1") -> list[str]:
-    found = pattern.match_events(events, partition_by=key or (), order_by="t", negation=plan).matches
+def matches(pattern: Pattern, events: list[dict[str, Any]], plan: str, key: str | None) -> list[dict[str, Any]]:
+    if plan == "pushed":
+        return pattern.match_events(events, partition_by=key or (), order_by="t").matches
+    found: list[dict[str, Any]] = found_after(pattern.tree, to_table(events), (key,) if key else (), ("t",)).to_pylist()
+    return found
+
+
+def matched(pattern: Pattern, events: list[dict[str, Any]], plan: str, key: str | None = "attr1") -> list[str]:
+    found = matches(pattern, events, plan, key)
     return [" ".join(f"{m[v]['type'].lower()}{m[v]['t']}" for v in "abd") for m in found]
 
 
@@ -84,7 +93,7 @@ def test_random_queries(negated: tuple[bool, ...], stream: list[tuple[str, int, 
     positive = [name for name, is_not in zip(NAMES, negated, strict=False) if not is_not]
     answers = []
     for plan in ("pushed", "after"):
-        found = pattern.match_events(events, partition_by="key", order_by="t", negation=plan).matches
+        found = matches(pattern, events, plan, "key")
         answers.append(sorted(" ".join(f"{m[v]['type'].lower()}{m[v]['t']}" for v in positive) for m in found))
     for processor in (Pncep(query, window, "key"), Sase(query, window, "key")):
         answers.append(sorted(scanned(processor, events)))

@@ -9,12 +9,20 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
+import cepheid
+
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 PACKAGE = [
     *PROJECT["project"]["dependencies"],
     *[text for extra in PROJECT["project"]["optional-dependencies"].values() for text in extra],
 ]
+
+
+def test_the_version_is_written_in_one_place() -> None:
+    assert "version" not in PROJECT["project"] and PROJECT["project"]["dynamic"] == ["version"]
+    place = ROOT / PROJECT["tool"]["hatch"]["version"]["path"]
+    assert f'VERSION = "{cepheid.__version__}"' in place.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

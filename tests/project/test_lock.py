@@ -20,6 +20,7 @@ def asked_for() -> list[Requirement]:
     texts = [
         *project["project"]["dependencies"],
         *project["project"]["optional-dependencies"]["spark"],
+        *project["project"]["optional-dependencies"]["cli"],
         *project["dependency-groups"]["dev"],
         *project["build-system"]["requires"],
     ]

@@ -25,7 +25,12 @@ streams: st.SearchStrategy[Streams] = st.lists(
 
 
 @settings(max_examples=max(400, settings().max_examples))
-@given(patterns(), streams, st.sampled_from(["nothing", "advance", "end"]), st.integers(0, 20))
+@given(
+    st.one_of(patterns(), patterns(beyond=True)),
+    streams,
+    st.sampled_from(["nothing", "advance", "end"]),
+    st.integers(0, 20),
+)
 def test_definition_and_automaton_agree(tree: PatternTree, stream: Streams, finish: str, further: int) -> None:
     times: list[int] = []
     for step, _, _ in stream:

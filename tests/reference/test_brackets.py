@@ -18,7 +18,7 @@ from cepheid.syntax.tree import Element, Link, Not, PatternTree, Sequence
 
 
 @settings(max_examples=max(300, settings().max_examples))
-@given(st.data(), patterns(largest_sequence=4), streams)
+@given(st.data(), patterns(largest_sequence=4, beyond=True), streams)
 def test_brackets_change_no_answer(data: st.DataObject, tree: PatternTree, stream: Streams) -> None:
     elements = tree.body.elements
     taking = [index for index, element in enumerate(elements) if isinstance(element, Element)]

@@ -24,7 +24,7 @@ def refusal(text: str) -> str | None:
 
 def points_into(text: str, message: str) -> bool:
     """Whether a message shows a line of the text, names its line and column, and has carets below that column."""
-    found = re.match(r"SASE text, line (\d+), column (\d+): ", message)
+    found = re.match(r"(?:SASE|pattern) text, line (\d+), column (\d+): ", message)
     assert found is not None, message
     line, column = int(found[1]), int(found[2])
     shown = text.split("\n")[line - 1].rstrip("\r")

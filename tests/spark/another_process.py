@@ -116,8 +116,8 @@ def stream_over_connect(place: Path) -> dict[str, Any]:
     from pyspark.sql import DataFrame, SparkSession
 
     from cepheid.spark import StateReader, files
-    from cepheid.spark.jobs import figures
-    from cepheid.spark.stream.sinks import PROVIDER, ROCKSDB
+    from cepheid.spark.stream.accounts import accounts
+    from cepheid.spark.stream.query import PROVIDER, ROCKSDB
 
     session = SparkSession.builder.remote("local[1]").config(map=OPTIONS).getOrCreate()
     stream = session.readStream.schema(DDL).json(str(place / "in"))
@@ -146,7 +146,7 @@ def stream_over_connect(place: Path) -> dict[str, Any]:
     rows = made_up_rows()
     put("1", [*[row for row in rows if row["ts"] < MIDDLE], {**rows[0], "ts": None}])
     found = rising().match(stream, watermark="0 seconds", **KEYS)
-    counted = figures(run(flush=False))
+    counted = accounts(run(flush=False))
     waiting = StateReader(found, str(place / "checkpoint")).runs().count()
     timeouts = session.table("timeouts").collect()
     put("2", [row for row in rows if row["ts"] >= MIDDLE])
@@ -157,12 +157,12 @@ def stream_over_connect(place: Path) -> dict[str, Any]:
     own = writer.option("checkpointLocation", str(place / "checkpoint-own")).trigger(availableNow=True).start()
     own.awaitTermination()
     return {
-        "matches": named(session.read.parquet(str(place / "matches")).collect(), "start_time", "end_time"),
+        "matches": named(files(str(place / "matches")).read(session).collect(), "start_time", "end_time"),
         "timeouts": named(timeouts, "at"),
         "rejected": [row["reason"] for row in session.read.json(unusable).collect()],
         "own": named(session.read.parquet(str(place / "own")).collect(), "start_time", "end_time"),
         "waiting": waiting,
-        "counted": {name: sum(getattr(one, name) for one in counted) for name in ("events", "rejected")},
+        "counted": {name: sum(getattr(one, name) for one in counted) for name in ("rows", "irrelevant", "rejected")},
         "kind": type(session).__module__,
     }
 

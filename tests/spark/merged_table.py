@@ -1,4 +1,5 @@
-"""Matches of a stream into a table of Iceberg: `python merged_table.py <jar> <directory>`; prints one line of JSON.
+"""Matches of a stream into a table of Iceberg: `python merged_table.py <jar> <directory> one|all`, with a row for each
+match or for each event of a match; prints one line of JSON.
 
 The stream is run, its last micro-batch is replayed as after a crash between the sink's write and Spark's note of it,
 and the input is ended.
@@ -16,9 +17,9 @@ from pyspark.sql import SparkSession
 
 from cepheid import Pattern
 from cepheid.spark import table
-from cepheid.spark.stream.sinks import PROVIDER, ROCKSDB
+from cepheid.spark.stream.query import PROVIDER, ROCKSDB
 
-JAR, PLACE = sys.argv[1], Path(sys.argv[2])
+JAR, PLACE, ROWS = sys.argv[1], Path(sys.argv[2]), sys.argv[3]
 NOON = datetime(2025, 1, 1, 12)
 OPTIONS = {
     "spark.jars": JAR,
@@ -54,14 +55,15 @@ def run(flush: bool = False) -> list[int]:
 
 
 def held() -> list[Any]:
-    rows = session.table("lake.db.found").selectExpr("key", "string(at)", "b.name").collect()
+    event = ("b.name",) if ROWS == "one" else ("variable", "sequence", "name")
+    rows = session.table("lake.db.found").selectExpr("key", "string(at)", *event).collect()
     return sorted([*row] for row in rows)
 
 
 session = SparkSession.builder.master("local[1]").config(map=OPTIONS).getOrCreate()
 put("1", ("x", 1, "a"), ("x", 2, "b"), ("y", 3, "a"), ("y", 4, "b"), ("z", 30, "a"))
 stream = session.readStream.schema("key string, ts timestamp, name string").json(str(PLACE / "in"))
-found = A_B.match(stream, partition_by="key", order_by="ts", watermark="5 seconds")
+found = A_B.match(stream, partition_by="key", order_by="ts", watermark="5 seconds", rows=ROWS)
 session.createDataFrame([], found.matches.schema).writeTo("lake.db.found").using("iceberg").create()
 batches = run()
 first = held()

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from cepheid import CepheidError, InputError, Limits, Pattern
 from cepheid.spark.batch import Found
-from cepheid.spark.stream.plan import FoundInStream
+from cepheid.spark.stream.found import FoundInStream
 
 PAIR = Pattern.begin("a").where("n > 0").followed_by("b").where("n > a.n").within("1 hour")
 

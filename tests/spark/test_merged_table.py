@@ -37,10 +37,16 @@ def iceberg(monkeypatch: pytest.MonkeyPatch) -> str:
     return str(jar)
 
 
-def test_a_replayed_batch_changes_nothing(iceberg: str, tmp_path: Path) -> None:
+def events(key: str, second: int) -> list[list[object]]:
+    at = f"2025-01-01 12:00:{second:02}"
+    return [[key, at, "a", 1, "a"], [key, at, "b", 2, "b"]]
+
+
+@pytest.mark.parametrize("rows", ["one", "all"])
+def test_a_replayed_batch_changes_nothing(iceberg: str, tmp_path: Path, rows: str) -> None:
     sources = str(Path(cepheid.__file__).parents[1])
     done = subprocess.run(
-        [sys.executable, str(HERE / "merged_table.py"), iceberg, str(tmp_path)],
+        [sys.executable, str(HERE / "merged_table.py"), iceberg, str(tmp_path), rows],
         capture_output=True,
         text=True,
         timeout=600,
@@ -49,8 +55,11 @@ def test_a_replayed_batch_changes_nothing(iceberg: str, tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr[-4000:]
     answer = json.loads(done.stdout.strip().splitlines()[-1])
-    first = [["x", "2025-01-01 12:00:02", "b"], ["y", "2025-01-01 12:00:04", "b"]]
+    first: list[list[object]] = [["x", "2025-01-01 12:00:02", "b"], ["y", "2025-01-01 12:00:04", "b"]]
+    last: list[list[object]] = [["z", "2025-01-01 12:00:31", "b"]]
+    if rows == "all":
+        first, last = events("x", 2) + events("y", 4), events("z", 31)
     assert answer["first"] == first
     assert answer["replayed"][0] == answer["batches"][-1]
     assert answer["again"] == first
-    assert answer["end"] == [*first, ["z", "2025-01-01 12:00:31", "b"]]
+    assert answer["end"] == [*first, *last]

@@ -131,13 +131,3 @@ def test_every_place(spark: SparkSession, place: str) -> None:
     expected = by_definition(PLACES[place].tree, ROWS)
     assert expected
     assert by_spark(spark, PLACES[place], ROWS) == expected
-
-
-@pytest.mark.parametrize("place", ["between", "next", "reads", "in a row", "behind a loop", "at the start, reads"])
-def test_negation_after(spark: SparkSession, place: str) -> None:
-    assert by_spark(spark, PLACES[place], ROWS, negation="after") == by_definition(PLACES[place].tree, ROWS)
-
-
-def test_negation_after_is_refused_where_it_cannot_be_right(spark: SparkSession) -> None:
-    with pytest.raises(InputError, match="a not stands at the end"):
-        by_spark(spark, PLACES["at the end"], ROWS, negation="after")

@@ -69,3 +69,14 @@ def test_collected_rows_can_be_drawn(frame: DataFrame) -> None:
 def test_nothing_found(frame: DataFrame) -> None:
     nothing = Pattern.begin("a").where("name = 'nobody'").match(frame, partition_by="key", order_by="ts")
     assert "No matches." in nothing.timeline().html
+
+
+def test_what_was_found_shows_itself(frame: DataFrame, capsys: pytest.CaptureFixture[str]) -> None:
+    found = PAIR.match_batch(frame, partition_by="key", order_by="ts")
+    assert found.count() == 2
+    found.show(1)
+    assert "only showing top 1 row" in capsys.readouterr().out
+    html = found._repr_html_()
+    assert "2 matches" in html and html.count("<tr>") == 3 and "ts 2025-01-01 12:00:00" in html
+    many = Pattern.begin("a").match_batch(frame.union(frame), order_by="ts")._repr_html_()
+    assert "more than 10 rows" in many and many.count("<tr>") == 11

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -87,18 +88,25 @@ def test_a_stream(spark: SparkSession, place: Path, capsys: pytest.CaptureFixtur
         "--set",
         "match.watermark=1 minute",
     ]
+    Path("in/second.parquet").rename("second.parquet")
     code = main(["run", "job.toml", *stream, "--set", "stream.trigger=available now"])
     said = capsys.readouterr().err
     assert code == 0, said
-    assert f"{SHOP.readings.num_rows:,} events" in said
+    assert f"{SHOP.readings.num_rows // 2:,} events" in said.splitlines()[-1]
+    last = re.search(r"([\d,]+) live runs, ([\d,]+) waiting\n\d micro-batches", said)
+    assert last is not None
     assert tags(spark, place / "out") <= SHOP.stolen
     assert main(["state", f"{place}/state"]) == 0
     facts = capsys.readouterr().out
     assert "partition_by      tag\n" in facts and "!counter[reader = 'COUNTER']" in facts
     assert "last micro-batch  none" not in facts and "input             open" in facts
-    assert "which the watermark has not passed\nlive runs" in facts and ", the oldest 10:" in facts
+    assert f"waiting events    {last[2]}, which the watermark has not passed\n" in facts
+    assert f"live runs         {last[1]}, the oldest 10:" in facts  # as the last micro-batch said
     assert "│ shelf     │ exit      │" in facts
+    Path("second.parquet").rename("in/second.parquet")
     assert main(["run", "job.toml", *stream, "--set", "stream.flush=true"]) == 0
+    said = capsys.readouterr().err
+    assert re.search(r"^batch \d+: .* 0 live runs, 0 waiting\n\d micro-batch(es)?: .*\nthe input is over", said, re.M)
     assert tags(spark, place / "out") == SHOP.stolen
     assert main(["state", f"{place}/state"]) == 0
     assert "ended by a flush" in capsys.readouterr().out

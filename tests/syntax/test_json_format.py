@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 
 import pytest
@@ -86,7 +87,7 @@ def test_windows_and_skips_round_trip(strategy: skip.Skip) -> None:
 fractions = st.floats(0.001, 1e9).map(lambda length: Span(length, SpanUnit.ORDER))
 
 
-@given(st.one_of(patterns(), patterns(lengths=durations()), patterns(lengths=fractions)))
+@given(st.one_of(*(patterns(lengths=lengths, beyond=True) for lengths in (None, durations(), fractions))))
 def test_nothing_is_lost(tree: PatternTree) -> None:
     assert from_json(to_json(tree)) == tree
 
@@ -170,7 +171,7 @@ def test_what_is_wrong_is_named_by_its_path(data: object, path: str, problem: st
     ("text", "element", "problem"),
     [
         ('{"cepheid": 1,\n "sequence": [}', "JSON line 2, column 15", "this is not JSON"),
-        ('{"cepheid": 1, "sequence": [], "sequence": []}', "JSON", "'sequence' stands twice"),
+        ('{"cepheid": 1, "sequence": [], "sequence": []}', "JSON", "'sequence' appears twice"),
         ('{"cepheid": 1, "sequence": [], "within": NaN}', "JSON", "NaN is not a number"),
     ],
 )
@@ -179,3 +180,76 @@ def test_text_that_is_not_json(text: str, element: str, problem: str) -> None:
         from_json(text)
     assert error.value.element == element
     assert problem in error.value.problem
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 100_000,
+        '{"a":' * 100_000,
+        '{"cepheid": 1, "sequence": ' + '[{"link": "begin", "group": ' * 2_000 + "[]" + "}]" * 2_000 + "}",
+        '{"cepheid": 1, "sequence": [{"link": "begin", "name": "a", "where": '
+        + '{"all": [' * 2_000
+        + '"x"'
+        + "]}" * 2_000
+        + "}]}",
+        '{"cepheid": 1, "within": ' + "9" * 5_000 + "}",
+    ],
+    ids=["lists", "objects", "groups", "conditions", "digits"],
+)
+def test_deep_or_endless_text_is_an_error_of_ours(text: str) -> None:
+    with pytest.raises(MalformedPatternError):
+        from_json(text)
+
+
+@pytest.mark.parametrize("depth", [60, 150])
+def test_deep_patterns_are_refused_by_name(depth: int) -> None:
+    inner = '[{"link": "begin", "name": "a"}]'
+    groups = '{"cepheid": 1, "sequence": ' + '[{"link": "begin", "group": ' * depth + inner + "}]" * depth + "}"
+    condition = '{"all": ["y", {"any": ["x", ' * depth + '"z"' + "]}]}" * depth
+    conditions = f'{{"cepheid": 1, "sequence": [{{"link": "begin", "name": "a", "where": {condition}}}]}}'
+    for text in (groups, conditions):
+        with pytest.raises(MalformedPatternError, match="nested more than 50 deep"):
+            check(from_json(text))
+
+
+@pytest.mark.parametrize("text", [None, 3, {"cepheid": 1}, b"\xff\xfe{"])
+def test_what_is_no_text_is_an_error_of_ours(text: object) -> None:
+    with pytest.raises(MalformedPatternError):
+        from_json(text)  # type: ignore[arg-type]
+
+
+VALUES = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(-3, 3), st.floats(), st.text(max_size=3)),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=3), inner, max_size=2)),
+    max_leaves=6,
+)
+KEYS = st.sampled_from(
+    [
+        *(
+            "link",
+            "name",
+            "where",
+            "folds",
+            "group",
+            "one_of",
+            "all_of",
+            "at_least",
+            "times",
+            "inner",
+            "greedy",
+            "whole",
+        ),
+        *("until", "gaps", "having", "optional", "within_previous", "within_since"),
+    ]
+)
+
+
+@given(
+    st.dictionaries(KEYS, VALUES, max_size=4),
+    st.dictionaries(st.sampled_from(("not_before", "within", "partition_by", "skip", "once_per")), VALUES, max_size=2),
+)
+def test_odd_json_is_read_or_refused(element: dict[str, object], more: dict[str, object]) -> None:
+    data = {"cepheid": 1, "sequence": [{"link": "begin", "name": "a", **element}], **more}
+    with contextlib.suppress(MalformedPatternError):
+        check(from_json(json.dumps(data)))

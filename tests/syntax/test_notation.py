@@ -11,6 +11,7 @@ from syntax.strategies import durations, patterns
 
 from cepheid.syntax import PatternBuilder as Pattern
 from cepheid.syntax import PatternTree, skip, to_python, to_text
+from cepheid.syntax.combinations import all_of, one_of
 from cepheid.syntax.tree import AllOf, AnyOf, Not, SqlText, variables, walk
 
 X, Y, Z = SqlText("x"), SqlText("y"), SqlText("z")
@@ -18,17 +19,18 @@ X, Y, Z = SqlText("x"), SqlText("y"), SqlText("z")
 
 def rebuilt(source: str) -> PatternTree:
     names = {"Pattern": Pattern, "skip": skip, "AllOf": AllOf, "AnyOf": AnyOf, "SqlText": SqlText}
+    names |= {"one_of": one_of, "all_of": all_of}
     pattern = eval(source, names)
     assert isinstance(pattern, Pattern)
     return pattern.tree
 
 
-@given(st.one_of(patterns(), patterns(lengths=durations())))
+@given(st.one_of(patterns(beyond=True), patterns(lengths=durations(), beyond=True)))
 def test_python_rebuilds_the_pattern(tree: PatternTree) -> None:
     assert rebuilt(to_python(tree)) == tree
 
 
-@given(patterns())
+@given(patterns(beyond=True))
 def test_the_compact_notation_is_one_line_and_names_every_element(tree: PatternTree) -> None:
     text = to_text(tree)
     assert "\n" not in text
@@ -122,8 +124,11 @@ def test_repr_and_str_of_a_builder() -> None:
             Pattern.begin("a").where("x", "y").or_where("z").times_or_more(2).skip(skip.to_first("a", or_fail=True)),
             "a[((x) AND (y)) OR (z)]{2,} skip to first a or fail",
         ),
-        (Pattern.begin("a").where("x\n  = 1").fold("s", init="0", update="s + 1"), "a[x = 1]<fold s = 0, then s + 1>"),
-        (Pattern(), "(nothing)"),
+        (
+            Pattern.begin("a").where("x\n  = 1").fold("s", init="0", update="s + 1"),
+            "a[x = 1]<fold s = [0] then [s + 1]>",
+        ),
+        (Pattern(), "(no element)"),
     ],
 )  # fmt: skip
 def test_the_compact_notation(pattern: Pattern, text: str) -> None:

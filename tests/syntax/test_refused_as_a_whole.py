@@ -225,8 +225,8 @@ BY_HAND: dict[str, tuple[PatternTree, str, str, str]] = {
     "greedy on a group": (
         tree_of(Element(Link.BEGIN, Sequence((FIRST,)), Loop(1, None, greedy=True))),
         "group (a)",
-        "cannot be greedy",
-        "inside the group",
+        "only a loop of one variable can be greedy",
+        "on a loop inside",
     ),
     "gaps without bounds": (loop_of(Loop(1, 2, gaps=Gaps())), "element 'a'", "are empty", "within={2:"),
     "gaps of both kinds": (

@@ -59,7 +59,12 @@ AT_ONCE: dict[str, Rejection] = {
         "of its own",
     ),
     "where before any element": (lambda: Pattern().where("x"), "the pattern", "before any element", "begin"),
-    "where on a group": (lambda: A.next(GROUP).where("p"), "group (x, y)", "where cannot apply to a group", "inside"),
+    "where on a group": (
+        lambda: A.next(GROUP).where("p"),
+        "group (x, y)",
+        "where cannot apply to it as a whole",
+        "inside",
+    ),
     "or_where on a group": (lambda: A.next(GROUP).or_where("p"), "group (x, y)", "or_where cannot", "inside"),
     "where with nothing": (lambda: A.where(), "element 'a'", "where has no condition", "price > 10"),
     "an empty condition": (lambda: A.where(""), "element 'a'", "empty text", "price > 10"),
@@ -95,7 +100,7 @@ AT_ONCE: dict[str, Rejection] = {
     "half a time": (lambda: A.times(1.5), "element 'a'", "1.5 where a whole number", "whole"),  # type: ignore[arg-type]
     "True times": (lambda: A.times(True), "element 'a'", "True where a whole number", "whole"),
     "greedy on a single": (lambda: A.greedy(), "element 'a'", "greedy applies to a loop", "one_or_more()"),
-    "greedy on a group": (lambda: Pattern.begin(GROUP).times(2).greedy(), "group (x, y)", "greedy", "inside the group"),
+    "greedy on a group": (lambda: Pattern.begin(GROUP).times(2).greedy(), "group (x, y)", "greedy", "a loop inside"),
     "consecutive on a single": (lambda: A.consecutive(), "element 'a'", "applies to a loop", "one_or_more()"),
     "allow_combinations on an optional single": (
         lambda: A.optional().allow_combinations(),
@@ -150,11 +155,11 @@ AT_ONCE: dict[str, Rejection] = {
     ),
     "two windows": (lambda: A.within("5 s").within("6 s"), "the pattern", "already has a window", "since"),
     "a time and a count window": (lambda: A.within("5 s").within(events=3), "the pattern", "already has", "once"),
-    "since something else": (
-        lambda: A.within("5 s", since="last"),  # type: ignore[arg-type]
-        "the pattern",
-        "since='last'",
-        'since="previous"',
+    "since what is no name": (
+        lambda: A.within("5 s", since=3),  # type: ignore[arg-type]
+        "within(…, since=…)(…)",
+        "it was given 3 for a name",
+        'such as "a"',
     ),
     "since previous on nothing": (
         lambda: Pattern.not_before("n").within("5 s", since="previous"),

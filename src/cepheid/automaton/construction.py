@@ -251,6 +251,7 @@ class _Construction:
 
     def single(self, start: int, element: Element, body: Variable, place: _Place) -> _Ends:
         """One event."""
+        self.check_size(element, 2)
         taken = self.graph.state()
         gap = _smaller(_length(element.within_previous), place.around.gap)
         self.wait(start, self.take(body, place.entry, taken, gap, place.around))

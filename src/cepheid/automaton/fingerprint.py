@@ -24,10 +24,11 @@ def fingerprint(automaton: Automaton) -> str:
     skip = automaton.skip
     parts = [
         repr([str(_renamed(predicate.expression, names)) for predicate in automaton.predicates]),
+        repr([str(_renamed(predicate.expression, names)) for predicate in automaton.having]),
         repr([_register(register, names) for register in registers]),
         repr(automaton.positions),
         repr(replace(skip, target=None if skip.target is None else names.variables[skip.target])),
-        repr(automaton.window),
+        repr((automaton.window, automaton.once_per)),
         repr(automaton.not_before),
         repr([name in automaton.looping for name in automaton.variables]),
     ]

@@ -6,6 +6,6 @@ from pathlib import Path
 if Path(sys.path[0] or ".").resolve() == Path(__file__).resolve().parent:
     del sys.path[0]  # run as a file: the modules beside it are not for everybody to import
 
-from cepheid.cli.entry import main
+from cepheid.cli import main
 
 sys.exit(main())

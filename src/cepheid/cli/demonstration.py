@@ -18,15 +18,15 @@ def add_to(commands: Any) -> None:
     """Add the command to a parser."""
     demo = commands.add_parser(
         "demo",
-        help="find shoplifting in a made-up shop and compare with the truth",
+        help="find shoplifting in a made-up shop and check the answer",
         epilog="example: cepheid demo --tags 20000 --in-memory",
     )
     demo.add_argument(
-        "--tags", type=_at_least(1), default=215_000, help="how many things the shop has (default: 215000)"
+        "--tags", type=_at_least(1), default=215_000, help="how many items the shop has (default: 215000)"
     )
-    demo.add_argument("--seed", type=_at_least(0), default=7, help="which shop is made up (default: 7)")
-    demo.add_argument("--in-memory", action="store_true", help="without Spark, on rows in memory")
-    demo.add_argument("--output", default="build/demo", help="where the matches are written (default: build/demo)")
+    demo.add_argument("--seed", type=_at_least(0), default=7, help="which shop to make up (default: 7)")
+    demo.add_argument("--in-memory", action="store_true", help="run without Spark, on rows in memory")
+    demo.add_argument("--output", default="build/demo", help="where to write the matches (default: build/demo)")
     demo.set_defaults(run=_demo)
 
 

@@ -84,7 +84,7 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"cepheid {__version__}")
-    parser.add_argument("--script", action=_Script, nargs=0, help="print the file that spark-submit takes, and end")
+    parser.add_argument("--script", action=_Script, nargs=0, help="print the path to give to spark-submit")
     parser.set_defaults(debug=False)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     running.add_to(commands)
@@ -93,5 +93,5 @@ def _parser() -> argparse.ArgumentParser:
     showing.add_to(commands)
     demonstration.add_to(commands)
     for command in commands.choices.values():
-        command.add_argument("--debug", action="store_true", help="show where an error arose")
+        command.add_argument("--debug", action="store_true", help="show the traceback of an error")
     return parser

@@ -38,14 +38,15 @@ _SECTIONS: dict[str, dict[str, type | tuple[type, ...]]] = {
         "max_bucket_bytes": int,
         "max_runs": int,
         "max_matches_per_event": int,
-        "negation": str,
+        "max_state_bytes": int,
         "watermark": str,
         "max_ahead": str,
         "time": str,
         "id": str,
     },
     "sinks": {"matches": dict, "timeouts": dict, "late": dict, "rejected": dict, "timeline": dict},
-    "stream": {"checkpoint": str, "trigger": str, "flush": bool},
+    "stream": {"checkpoint": str, "trigger": str, "flush": bool, "on_error": str, "idle": str},
+    "parameters": {},
     "spark": {},
 }
 _SINK: dict[str, type | tuple[type, ...]] = {
@@ -77,8 +78,10 @@ class Streaming:
     """How a stream runs: where its state is kept, when it looks for rows, whether it ends the input."""
 
     checkpoint: str
-    trigger: dict[str, Any]
+    trigger: str | None
     flush: bool
+    on_error: str
+    idle: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +111,8 @@ class Job:
     timeline: tuple[str, int] | None = None
     """Where a timeline is drawn, and of how many partitions."""
     spark: dict[str, str] = field(default_factory=dict)
+    parameters: dict[str, Any] = field(default_factory=dict)
+    """Values for the parameters of the pattern's conditions."""
 
 
 def read_job(path: str, changes: list[str]) -> Job:
@@ -123,7 +128,7 @@ def read_job(path: str, changes: list[str]) -> Job:
         _set(data, change)
     _check(data, dict.fromkeys(_SECTIONS, dict), "the job")
     for section, keys in _SECTIONS.items():
-        if section != "spark":
+        if section not in ("spark", "parameters"):  # whose keys are not ours
             _check(data.get(section, {}), keys, f"[{section}]")
     return _job(data, Path(path).parent)
 
@@ -160,6 +165,7 @@ def _job(data: dict[str, Any], directory: Path) -> Job:
         _streaming(source.get("stream", False), data, drawn is not None),
         None if drawn is None else (drawn["path"], drawn.get("n", 10)),
         _texts(_flat(data.get("spark", {}))),
+        dict(data.get("parameters", {})),
     )
 
 
@@ -183,16 +189,13 @@ def _streaming(is_stream: bool, data: dict[str, Any], draws: bool) -> Streaming 
         for key in ("table", "mode", "partition_by"):
             if key in sink:
                 raise InputError(f"[sinks.{name}]: {key} is for batches.\n  A stream writes files: path and format.")
-    return Streaming(given["checkpoint"], _trigger(given.get("trigger")), given.get("flush", False))
-
-
-def _trigger(given: str | None) -> dict[str, Any]:
-    """`available now`, a time between micro-batches, or as fast as they come."""
-    if given is None:
-        return {}
-    if given == "available now":
-        return {"availableNow": True}
-    return {"processingTime": duration(given, "[stream]: trigger", ', or "available now"')}
+    trigger = given.get("trigger")
+    if trigger not in (None, "available now"):
+        duration(trigger, "[stream]: trigger", ', or "available now"')
+    if "idle" in given:
+        duration(given["idle"], "[stream]: idle")
+    flush, on_error = given.get("flush", False), given.get("on_error", "stop")
+    return Streaming(given["checkpoint"], trigger, flush, on_error, given.get("idle"))
 
 
 def _match(given: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A pattern from the command line: a file, or the text itself; JSON, or SASE.
+"""A pattern from the command line: a file, or the text itself; JSON, SASE, or the printed notation.
 
 In: what was given for PATTERN. Out: a checked `Pattern`. Used by every command that takes one.
 """
@@ -9,7 +9,7 @@ from cepheid.cli.files import is_file, text_of
 from cepheid.errors import InputError
 from cepheid.pattern import Pattern
 
-HELP = "a file with a pattern as SASE text or JSON, or the text itself: 'EVENT SEQ(A a, B b) WITHIN 1 hour'"
+HELP = "a file with a pattern as text or JSON, or the text itself: 'a[x = 1] ~> b', 'EVENT SEQ(A a, B b) WITHIN 1 hour'"
 
 
 def load_pattern(given: str, type_column: str | None = None) -> Pattern:
@@ -19,7 +19,8 @@ def load_pattern(given: str, type_column: str | None = None) -> Pattern:
         if not is_file(given):
             raise InputError(
                 f"PATTERN is {given!r}, which is neither a file nor a pattern.\n"
-                "  Give the path of a file, SASE text (EVENT SEQ(…) …), or JSON as pattern.to_json() writes it."
+                "  Give the path of a file, text as print(pattern) writes it (a ~> b), SASE text (EVENT SEQ(…) …), or "
+                "JSON\n  as pattern.to_json() writes it."
             )
         text = text_of(given)
     if text.lstrip().startswith("{"):
@@ -31,4 +32,4 @@ def load_pattern(given: str, type_column: str | None = None) -> Pattern:
 
 def _is_text(given: str) -> bool:
     """Whether this is a pattern and not the name of a file."""
-    return "\n" in given or "(" in given or given.lstrip().startswith("{")
+    return any(sign in given for sign in ("\n", "(", "[", "->", "~>")) or given.lstrip().startswith("{")

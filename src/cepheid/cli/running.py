@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from cepheid.cli.bars import task_bar
+from cepheid.cli.colours import coloured
 from cepheid.cli.job_file import Sink, read_job
 from cepheid.cli.patterns import load_pattern
 from cepheid.cli.streams import run_stream
@@ -32,23 +33,28 @@ a job:
   [pattern]
   file = "shoplifting.json"         # beside the job, SASE or JSON; or text = "EVENT SEQ(...) ..."
 
+  [parameters]                      # values for :limit and the like in conditions
+  limit = 100
+
   [match]                           # the arguments of Pattern.match
   partition_by = "tag"
   order_by = "ts"
   measures = { left = "LAST(exit.ts)" }
-  watermark = "10 minutes"          # streams: how late events may come
+  watermark = "10 minutes"          # streams: how late events may come; or time = "arrival"
 
   [sinks.matches]                   # and [sinks.timeouts]; streams: [sinks.late], [sinks.rejected]
   path = "out/matches"              # or table = "...", or format = "console"
   mode = "overwrite"
 
-  [sinks.timeline]                  # batches: some matches on a time axis
+  [sinks.timeline]                  # batch: some matches on a time axis
   path = "out/timeline.html"
 
   [stream]                          # streams only
   checkpoint = "state/shoplifting"
   trigger = "10 seconds"            # or "available now"
-  flush = false                     # true: work through what there is, then end the input
+  flush = false                     # true: process everything available, then end the input
+  idle = "30 seconds"               # optional: so long without events, and time moves on with the clock
+  on_error = "stop"                 # or "skip_moment", "skip_key": reject events that exceed a limit, and go on
 
   [spark]                           # settings, as spark-submit --conf takes them
   spark.sql.shuffle.partitions = 64
@@ -64,7 +70,7 @@ def add_to(commands: Any) -> None:
     """Add the command to a parser."""
     run = commands.add_parser(
         "run",
-        help="run a job: rows, a pattern, and where the matches go",
+        help="run a job: a source, a pattern and sinks",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -72,7 +78,7 @@ def add_to(commands: Any) -> None:
     run.add_argument(
         "--set", metavar="KEY=VALUE", action="append", default=[], dest="changes", help="set a key of the job"
     )
-    run.add_argument("--explain", action="store_true", help="say how the job would run, and do not run it")
+    run.add_argument("--explain", action="store_true", help="explain how the job would run, without running it")
     run.set_defaults(run=_run)
 
 
@@ -80,10 +86,10 @@ def _run(arguments: argparse.Namespace) -> int:
     from cepheid.spark.batch import Found
     from cepheid.spark.embedded import job_session
     from cepheid.spark.jobs import counted, read_rows
-    from cepheid.spark.stream.plan import FoundInStream
+    from cepheid.spark.stream.found import FoundInStream
 
     job = read_job(arguments.job, arguments.changes)
-    pattern = load_pattern(job.pattern, job.type_column)
+    pattern = load_pattern(job.pattern, job.type_column).bind(**job.parameters)
     console = Console(stderr=True, highlight=False)
     with job_session(f"cepheid {Path(arguments.job).name}", job.spark) as session:
         source = job.source
@@ -99,7 +105,7 @@ def _run(arguments: argparse.Namespace) -> int:
         )
         found = pattern.match(rows, **job.match)
         if arguments.explain:
-            Console(highlight=False).print(found.explain(), markup=False)
+            Console(highlight=False).print(coloured(found.explain()))
             return 0
         if isinstance(found, FoundInStream):
             return run_stream(console, job, found)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
+from cepheid.cli.colours import coloured
 from cepheid.cli.files import exists
 from cepheid.cli.patterns import HELP, load_pattern
 from cepheid.errors import InputError
@@ -26,11 +27,11 @@ def add_to(commands: Any) -> None:
     """Add the commands to a parser."""
     explain = commands.add_parser(
         "explain",
-        help="say what a pattern means and how it is run",
+        help="explain what a pattern means and how it runs",
         epilog="example: cepheid explain pattern.json",
     )
     explain.add_argument("pattern", metavar="PATTERN", help=HELP)
-    explain.add_argument("--html", action="store_true", help="as HTML, as a notebook shows it")
+    explain.add_argument("--html", action="store_true", help="as HTML, as in a notebook")
     explain.set_defaults(run=_explain)
     diagram = commands.add_parser(
         "diagram",
@@ -38,9 +39,9 @@ def add_to(commands: Any) -> None:
         epilog="examples: cepheid diagram pattern.json -o pattern.svg; cepheid diagram pattern.json --format text",
     )
     diagram.add_argument("pattern", metavar="PATTERN", help=HELP)
-    diagram.add_argument("-o", "--output", metavar="FILE", help="where to; its ending chooses the format")
-    diagram.add_argument("--format", choices=["svg", "mermaid", "dot", "text"], help="default: text, or the ending's")
-    diagram.add_argument("--of", choices=["pattern", "automaton"], default="pattern", help="what is drawn")
+    diagram.add_argument("-o", "--output", metavar="FILE", help="the file to write; its ending selects the format")
+    diagram.add_argument("--format", choices=["svg", "mermaid", "dot", "text"], help="default: text, or as FILE ends")
+    diagram.add_argument("--of", choices=["pattern", "automaton"], default="pattern", help="what to draw")
     diagram.set_defaults(run=_diagram)
     check = commands.add_parser(
         "check",
@@ -50,10 +51,10 @@ def add_to(commands: Any) -> None:
     check.add_argument("data", metavar="DATA", help="a Parquet, .csv or .json file, or a directory of Parquet")
     check.add_argument("pattern", metavar="PATTERN", help=HELP)
     check.add_argument("--partition-by", metavar="COLUMN", nargs="+", default=[], help="the key of the events")
-    check.add_argument("--order-by", metavar="COLUMN", nargs="+", default=[], help="the time, then what breaks ties")
+    check.add_argument("--order-by", metavar="COLUMN", nargs="+", default=[], help="the time, then tie-breakers")
     check.set_defaults(run=_check)
     for command in (explain, diagram, check):
-        command.add_argument("--type-column", metavar="COLUMN", help="for SASE text: the column of the events' types")
+        command.add_argument("--type-column", metavar="COLUMN", help="for SASE text: the column with the event types")
 
 
 def _explain(arguments: argparse.Namespace) -> int:
@@ -61,7 +62,7 @@ def _explain(arguments: argparse.Namespace) -> int:
     if arguments.html:
         print(explanation._repr_html_())
     else:
-        Console(highlight=False).print(explanation)
+        Console(highlight=False).print(coloured(explanation))
     return 0
 
 

@@ -28,7 +28,7 @@ def add_to(commands: Any) -> None:
     """Add the command to a parser."""
     state = commands.add_parser(
         "state",
-        help="say whose state a stream's checkpoint holds, how far the stream has come, and what waits",
+        help="show which pattern a checkpoint belongs to, how far its stream has come, and what is waiting",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -38,14 +38,15 @@ def add_to(commands: Any) -> None:
         metavar="N",
         type=int,
         default=10,
-        help="show so many of the live runs, the oldest first (default: 10); 0: do not read the state",
+        help="how many live runs to show, oldest first (default: 10); 0: only say how many there are",
     )
     state.set_defaults(run=_state)
 
 
 def _state(arguments: argparse.Namespace) -> int:
     from cepheid.spark.embedded import job_session
-    from cepheid.spark.stream.checkpoints import checkpoint_facts
+    from cepheid.spark.stream.checkpoint.facts import checkpoint_facts
+    from cepheid.spark.stream.state.totals import totals
 
     console = Console(highlight=False, soft_wrap=True)
     with job_session("cepheid state", {}) as session:
@@ -54,26 +55,27 @@ def _state(arguments: argparse.Namespace) -> int:
         for what, how in facts:
             console.print(f"{what:<{width}}  {how}", markup=False)
         is_begun = dict(facts)["last micro-batch"] != "none yet"
-        if arguments.runs > 0 and is_begun:
+        if not is_begun:
+            return 0
+        held, most = totals(session, arguments.checkpoint), arguments.runs
+        console.print(f"{'waiting events':<{width}}  {held.pending:,}, which the watermark has not passed")
+        console.print(
+            f"{'live runs':<{width}}  {held.runs:,}" + (f", the oldest {most}:" if held.runs > most > 0 else "")
+        )
+        if most > 0 and held.runs:
             try:
-                _show(console, session, arguments.checkpoint, arguments.runs, width)
+                _show(console, session, arguments.checkpoint, most)
             except StateError as error:
-                console.print(f"{'live runs':<{width}}  not shown: {error}", markup=False)
+                console.print(f"{'':<{width}}  not shown: {error}", markup=False)
     return 0
 
 
-def _show(console: Console, session: SparkSession, checkpoint: str, most: int, width: int) -> None:
-    from cepheid.spark.stream.state_reader import StateReader
+def _show(console: Console, session: SparkSession, checkpoint: str, most: int) -> None:
+    from cepheid.spark.stream.state.reader import StateReader
 
     reader = StateReader.open(session, checkpoint)
-    runs, pending = reader.runs().cache(), reader.pending().count()
-    count = runs.count()
-    console.print(f"{'waiting events':<{width}}  {pending:,}, which the watermark has not passed")
-    console.print(f"{'live runs':<{width}}  {count:,}" + (f", the oldest {most}:" if count > most else ""))
-    if not count:
-        return
     table = Table(*reader.key, "since", "last event", "has taken", "waits for")
-    for row in runs.orderBy("start_time", "last_time").limit(most).collect():
+    for row in reader.runs().orderBy("start_time", "last_time").limit(most).collect():
         taken = " ".join(one["variable"] for one in row["taken"])
         waits = " or ".join(row["waits_for"])
         table.add_row(

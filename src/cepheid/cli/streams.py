@@ -13,12 +13,12 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from cepheid.cli.job_file import Job, Sink, Streaming
+from cepheid.cli.job_file import Job, Sink
 from cepheid.errors import InputError
 
 if TYPE_CHECKING:
-    from cepheid.spark.jobs import Figures, StreamingQuery
-    from cepheid.spark.stream.plan import FoundInStream
+    from cepheid.spark.jobs import Figures, StreamingQuery, Watch
+    from cepheid.spark.stream.found import FoundInStream
     from cepheid.spark.stream.sinks import Sink as StreamSink
 
 _SHOWN = 10
@@ -28,57 +28,43 @@ _UNITS = {"d": 86_400, "h": 3_600, "min": 60}
 
 def run_stream(console: Console, job: Job, found: FoundInStream) -> int:
     """Run a stream until it ends or is interrupted; its checkpoint goes on from there."""
-    from cepheid.spark.jobs import running, stop
+    from cepheid.spark.jobs import Watch, running, stop
+    from cepheid.spark.stream.query import Starting, started
 
     if job.stream is None:
         raise InputError("the source is a stream, but [source] does not say so.\n  Write stream = true there.")
+    given = job.stream
     sinks = {name: _sink(sink) for name, sink in job.sinks.items()}
+    how = Starting(given.checkpoint, sinks, given.trigger, flush=given.flush, on_error=given.on_error, idle=given.idle)
     session = found.plan.session
     others = running(session)
+    watch = Watch(session, given.checkpoint)
     try:
-        if job.stream.flush:
-            with console.status("working through the input, then ending it"):
-                query = _started(found, job.stream, sinks)
-            console.print(f"the input is over; all that waited is decided ({query.id})")
-        else:
-            _show(console, _started(found, job.stream, sinks))
+        query = started(found.plan, how, lambda query: _show(console, query, watch))
+        if not given.flush:
+            _show(console, query, watch)
     except KeyboardInterrupt:
         with console.status("stopping at the end of the micro-batch"):
             stop(session, others)
-        raise KeyboardInterrupt(
-            f"the checkpoint {job.stream.checkpoint} is good; run the same job again to go on"
-        ) from None
+        raise KeyboardInterrupt(f"the checkpoint {given.checkpoint} is good; run the same job again to go on") from None
+    console.print(_totals(watch), soft_wrap=True)
+    if given.flush:
+        console.print(f"the input is over; all that waited is decided ({query.id})", soft_wrap=True)
     return 0
 
 
-def _show(console: Console, query: StreamingQuery) -> None:
+def _show(console: Console, query: StreamingQuery, watch: Watch) -> None:
     """A table or lines, until the query ends."""
-    from cepheid.spark.jobs import figures
-
-    seen: dict[int, Figures] = {}
     with Live(console=console, refresh_per_second=4, transient=False) as live:
         is_over = False
         while not is_over:
             is_over = bool(query.awaitTermination(_PAUSE))
-            fresh = [one for one in figures(query) if one.batch not in seen]
-            seen |= {one.batch: one for one in fresh}
+            fresh = watch.look(query)
             if console.is_terminal:
-                live.update(_table(seen))
+                live.update(_table(watch))
             else:
                 for one in fresh:
                     console.print(_line(one), soft_wrap=True)
-
-
-def _started(found: FoundInStream, running: Streaming, sinks: dict[str, StreamSink]) -> StreamingQuery:
-    return found.start(
-        checkpoint=running.checkpoint,
-        matches=sinks.get("matches"),
-        timeouts=sinks.get("timeouts"),
-        late=sinks.get("late"),
-        rejected=sinks.get("rejected"),
-        trigger=running.trigger,
-        flush=running.flush,
-    )
 
 
 def _sink(sink: Sink) -> StreamSink:
@@ -89,34 +75,47 @@ def _sink(sink: Sink) -> StreamSink:
     return Files(sink.path, sink.format or "parquet", sink.options)
 
 
-def _table(seen: dict[int, Figures]) -> Table:
+_COLUMNS = {
+    "events": "rows",
+    "irrelevant": "irrelevant",
+    "late": "late",
+    "rejected": "rejected",
+    "matches": "matches",
+    "timeouts": "timeouts",
+}
+"""What is added up, and the name that a micro-batch's account has for it."""
+
+
+def _table(watch: Watch) -> Table:
     """The latest micro-batches, and all of them together."""
-    names = ("batch", "events", "events/s", "late", "rejected", "matches", "timeouts", "live runs", "waiting", "lag")
+    added = {shown: name for shown, name in _COLUMNS.items() if name != "irrelevant"}
+    names = ("batch", "events/s", *added, "live runs", "waiting", "lag")
     table = Table(*names, show_footer=True, box=box.SIMPLE_HEAVY, padding=0, show_edge=False)  # for 80 columns
     for column in table.columns:
         column.justify = "right"
-    for one in list(seen.values())[-_SHOWN:]:
-        rate = f"{one.events / one.seconds:,.0f}" if one.seconds else ""
-        counts = (one.late, one.rejected, one.matches, one.timeouts, one.runs, one.pending)
-        table.add_row(str(one.batch), f"{one.events:,}", rate, *(f"{count:,}" for count in counts), _lag(one))
-    all_of = seen.values()
-    totals = (
-        sum(one.events for one in all_of),
-        None,
-        sum(one.late for one in all_of),
-        sum(one.rejected for one in all_of),
-        sum(one.matches for one in all_of),
-        sum(one.timeouts for one in all_of),
-    )
+    for one in list(watch.seen.values())[-_SHOWN:]:
+        rate = f"{one.account.rows / one.seconds:,.0f}" if one.seconds else ""
+        counts = [getattr(one.account, name) for name in added.values()]
+        counts += [one.runs, one.pending]
+        table.add_row(str(one.account.batch), rate, *(f"{count:,}" for count in counts), _lag(one))
     table.columns[0].footer = "all"
-    for column, total in zip(table.columns[1:7], totals, strict=True):
-        column.footer = "" if total is None else f"{total:,}"
+    for column, name in zip(table.columns[2:], added.values(), strict=False):
+        column.footer = f"{watch.total(name):,}"
     return table
 
 
 def _line(one: Figures) -> str:
-    counts = f"{one.late:,} late, {one.rejected:,} rejected, {one.matches:,} matches, {one.timeouts:,} timeouts"
-    return f"batch {one.batch}: {one.events:,} events in {one.seconds:.1f} s, {counts}, {one.runs:,} live runs"
+    account = one.account
+    dropped = f"{account.irrelevant:,} irrelevant, {account.late:,} late, {account.rejected:,} rejected"
+    found = f"{account.matches:,} matches, {account.timeouts:,} timeouts"
+    holds = f"{one.runs:,} live runs, {one.pending:,} waiting"
+    return f"batch {account.batch}: {account.rows:,} events in {one.seconds:.1f} s, {dropped}, {found}, {holds}"
+
+
+def _totals(watch: Watch) -> str:
+    counts = ", ".join(f"{watch.total(name):,} {shown}" for shown, name in _COLUMNS.items())
+    batches = len(watch.seen)
+    return f"{batches:,} micro-batch{'' if batches == 1 else 'es'}: {counts}"
 
 
 def _lag(one: Figures) -> str:

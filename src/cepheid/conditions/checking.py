@@ -12,6 +12,7 @@ from datetime import datetime
 from cepheid.conditions import promotion, types
 from cepheid.conditions.carets import Span, condition_error, did_you_mean
 from cepheid.conditions.casting import cast
+from cepheid.conditions.constants import constant_value
 from cepheid.conditions.expression import (
     ARITHMETIC,
     COMPARISONS,
@@ -21,15 +22,20 @@ from cepheid.conditions.expression import (
     Cast,
     Column,
     Expression,
+    Field,
     FoldValue,
     Literal,
     Name,
     Operation,
     Operator,
+    Parameter,
     SparkExpression,
+    with_children,
 )
+from cepheid.conditions.failing import can_fail
 from cepheid.conditions.functions.definition import Arguments
 from cepheid.conditions.functions.table import function_of
+from cepheid.conditions.printing import quoted
 from cepheid.conditions.scope import Scope
 from cepheid.conditions.types import DataType, Kind
 from cepheid.errors import ConditionError, EvaluationError, InputError
@@ -68,6 +74,9 @@ class Checker:
                 return self._cast(self.bind(expression.operand), expression.type, False, expression.span)
             case SparkExpression():
                 return self._spark(expression)
+            case Parameter(name=name) if self._scope.schema is not None:  # before that, it may still be given one
+                remedy = f"give it one: pattern.bind({name}=…)"
+                raise self._error(expression.span, f"the parameter `:{name}` has no value", remedy)
         return expression
 
     def coerce(self, expression: Expression, target: DataType) -> Expression:
@@ -137,18 +146,35 @@ class Checker:
             except InputError as error:
                 problem, _, remedy = str(error).partition("\n")
                 raise self._error(name.span, problem, remedy.strip()) from None
+            if found is None and fields:  # a column whose own name has dots
+                found, fields = schema.find(".".join(name.parts)), []
             if found is None:
                 raise self._unknown_name(name)
             column = Column(found[0], type=found[1], span=name.span)
-        if not fields:
-            return column
-        if column.type.is_known and column.type.kind is not Kind.OTHER:
-            problem = f"column `{head}` is a {column.type} and has no field `{fields[0]}`"
-            raise self._error(name.span, problem, f"`{head}` is also no variable of the pattern")
-        from cepheid.conditions.printing import quoted
+        for index, field in enumerate(fields):
+            if column.type.is_known and not column.type.fields:
+                return self._inside(name, column, fields[index:])
+            column = self._field(name, column, field)
+        return column
 
+    def _field(self, name: Name, struct: Expression, field: str) -> Expression:
+        fields = {known.casefold(): (known, data_type) for known, data_type in struct.type.fields}
+        if not struct.type.is_known:
+            return Field(struct, field, span=name.span)
+        found = fields.get(field.casefold())
+        if found is None:
+            names = [known for known, _ in struct.type.fields]
+            remedy = did_you_mean(field, names) or "its fields are " + ", ".join(f"`{known}`" for known in names)
+            raise self._error(name.span, f"`{struct}` has no field `{field}`", remedy)
+        return Field(struct, found[0], type=found[1], span=name.span)
+
+    def _inside(self, name: Name, column: Expression, fields: list[str]) -> Expression:
+        """What is inside a map or an array of structs, which Spark alone reads."""
+        if column.type.kind is not Kind.OTHER:
+            problem = f"`{column}` is a {column.type} and has no field `{fields[0]}`"
+            raise self._error(name.span, problem, f"`{name.parts[0]}` is also no variable of the pattern")
         path = "".join(f".{quoted(part)}" for part in fields)
-        return SparkExpression("a field of a struct", (column, path), span=name.span)
+        return self._typed(SparkExpression("what is inside a map or an array", (column, path), span=name.span))
 
     def _unknown_name(self, name: Name) -> ConditionError:
         head, *fields = name.parts
@@ -226,7 +252,18 @@ class Checker:
                 parts.extend(bound.parts)
             else:
                 parts.append(bound)
-        return SparkExpression(node.function, tuple(parts), type=node.type, span=node.span)
+        bound_node = SparkExpression(node.function, tuple(parts), type=node.type, span=node.span)
+        return self._typed(bound_node)
+
+    def _typed(self, node: SparkExpression) -> Expression:
+        """The node with the type that Spark gives it, if Spark is there to say so."""
+        ask = self._scope.schema.type_in_spark if self._scope.schema is not None else None
+        if ask is None:
+            return node
+        try:
+            return replace(node, type=ask(str(node)))
+        except ValueError as error:
+            raise self._error(node.span, str(error), "is it spelt as Spark spells it?") from None
 
     # ── types ────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -241,7 +278,8 @@ class Checker:
             except EvaluationError as error:
                 remedy = f"the other side is of type {target}" if implicit else "check the value and the type"
                 raise self._error(span, str(error), remedy) from None
-        return Cast(operand, implicit, zone, type=target, span=span)
+        bound = Cast(operand, implicit, zone, type=target, span=span)
+        return bound if operand.type.is_numeric and target.is_numeric else _moved_inside(bound)
 
     def _operation(self, operator: Operator, operands: tuple[Expression, ...], span: Span | None) -> Expression:
         if operator in _TO_BOOLEAN:
@@ -251,8 +289,11 @@ class Checker:
                     raise self._error(operand.span or span, problem, "compare it with something")
             return Operation(operator, operands, type=types.BOOLEAN, span=span)
         if operator in COMPARISONS or operator is Operator.IN:
-            alike, _ = self._alike(operator.value, operands, span)
-            return Operation(operator, alike, type=types.BOOLEAN, span=span)
+            alike, together = self._alike(operator.value, operands, span)
+            compared = Operation(operator, alike, type=types.BOOLEAN, span=span)
+            # The engine holds texts as codes, which a literal has none of.
+            is_moved = together.kind is Kind.STRING and operator is not Operator.NULL_SAFE_EQUAL
+            return _moved_inside(compared) if is_moved and not _has_null(alike) else compared
         if operator in ARITHMETIC:
             return self._arithmetic(operator, operands, span)
         if operator is Operator.IS_NULL:
@@ -265,8 +306,11 @@ class Checker:
 
     def _call(self, call: Call, operands: tuple[Expression, ...]) -> Expression:
         arguments = Arguments(call.name, operands, call.span, self.coerce, self._error, self._alike)
-        coerced, result = function_of(call).types(arguments)
-        return Call(call.name, coerced, type=result, span=call.span)
+        function = function_of(call)
+        coerced, result = function.types(arguments)
+        bound = Call(call.name, coerced, type=result, span=call.span)
+        is_moved = function.kernel is None and not function.skips_nulls
+        return _moved_inside(bound) if is_moved else bound
 
     def _type_of_all(self, called: str, operands: tuple[Expression, ...], span: Span | None) -> DataType:
         together = operands[0].type
@@ -319,3 +363,26 @@ class Checker:
 
     def _error(self, span: Span | None, problem: str, remedy: str) -> ConditionError:
         return condition_error(span, problem, remedy, self._scope.place)
+
+
+def _has_null(operands: tuple[Expression, ...]) -> bool:
+    return any((value := constant_value(operand)) is not None and value[0] is None for operand in operands)
+
+
+def _moved_inside(node: Call | Cast | Operation) -> Expression:
+    """`f(LAST(v.c))` as `LAST(f(v.c))`, so that what is computed of one event alone is a column of that event.
+
+    Both are the same (also of FIRST, and with an offset) if f has a value wherever c has one, is NULL where c is, and
+    never fails: then an event counts for the one where it counts for the other, and f is computed on no event that
+    makes it raise. All functions of the table that do not skip NULLs and cannot fail are like that, such casts, and
+    comparisons with constants.
+    """
+    read = [child for child in node.children if constant_value(child) is None]
+    if len(read) != 1 or not isinstance(read[0], Aggregate) or not node.type.is_known:
+        return node
+    aggregate = read[0]
+    if aggregate.function not in (AggregateFunction.FIRST, AggregateFunction.LAST) or aggregate.argument is None:
+        return node
+    argument = aggregate.argument
+    inside = with_children(node, lambda child: argument if child is aggregate else child)
+    return node if can_fail(inside) else replace(aggregate, argument=inside, type=node.type)

@@ -223,7 +223,9 @@ def on_all(compute: Compute, operands: tuple[Evaluate, ...]) -> Evaluate:
 def field(operand: Evaluate, name: str) -> Evaluate:
     def evaluate(event: Event, taken: Taken) -> Any:
         struct = operand(event, taken)
-        return None if struct is None else struct.get(name)
+        if struct is None or isinstance(struct, Mapping):
+            return None if struct is None else struct.get(name)
+        raise EvaluationError(f"{shown(struct)} has no field `{name}`")
 
     return evaluate
 

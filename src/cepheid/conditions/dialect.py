@@ -16,6 +16,8 @@ from typing import ClassVar
 from sqlglot import Token, exp
 from sqlglot.dialects.spark import Spark
 
+from cepheid.conditions.words import with_words_as_names
+
 _START, _END = "cepheid_start", "cepheid_end"
 
 # These have a syntax of their own inside the parentheses (AS, FROM, FOR) that a plain list of arguments is not.
@@ -24,6 +26,10 @@ _FUNCTIONS_WITH_SYNTAX = ("CAST", "TRY_CAST", "EXTRACT", "TRIM", "POSITION", "OV
 
 class ConditionDialect(Spark):
     """Spark SQL, reduced to one expression and without rewriting."""
+
+    class Tokenizer(Spark.Tokenizer):
+        # Of these words the stock dialect takes all that follows as one token; here they may be names.
+        COMMANDS: ClassVar[set] = set()  # type: ignore[type-arg]
 
     class Parser(Spark.Parser):  # type: ignore[valid-type, misc]  # sqlglot declares it as a variable
         STRICT_CAST = True
@@ -62,7 +68,7 @@ def tokenize(text: str) -> list[Token]:
 
 def parse_tokens(tokens: list[Token], text: str) -> exp.Expr | None:
     """The syntax tree of one expression; sqlglot's `ParseError` where there is none."""
-    return ConditionDialect().parser().parse(tokens, text)[0]
+    return ConditionDialect().parser().parse(with_words_as_names(tokens), text)[0]
 
 
 def text_range(node: exp.Expr) -> tuple[int, int]:

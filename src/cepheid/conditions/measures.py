@@ -16,15 +16,16 @@ from cepheid.conditions.carets import Span, condition_error, did_you_mean
 from cepheid.conditions.checking import Checker
 from cepheid.conditions.dialect import text_range
 from cepheid.conditions.expression import Aggregate, Expression
+from cepheid.conditions.parameters import filled
 from cepheid.conditions.parser import read
 from cepheid.conditions.printing import quoted
 from cepheid.conditions.reader import Reader
 from cepheid.conditions.scope import Scope
 from cepheid.conditions.types import Schema
-from cepheid.conditions.vocabulary import AGGREGATES, NOT_DETERMINISTIC, REFUSED_NODES, is_unit
+from cepheid.conditions.vocabulary import AGGREGATES, is_unit, refusal
 from cepheid.errors import ConditionError
 from cepheid.syntax import tree
-from cepheid.syntax.tree import PatternTree
+from cepheid.syntax.tree import ParameterValue, PatternTree
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ def bind_measures(
         place = f"measure {name!r}"
         scope = Scope(place, schema, names, variables, frozenset(nots))
         try:
-            bound.append(Measure(name, read(text, _Cut(text, scope, keys).pieces)))
+            bound.append(Measure(name, read(text, _Cut(text, scope, keys, dict(pattern.parameters)).pieces)))
         except ConditionError as error:
             raise ConditionError(place, error.problem, error.remedy) from None
     return tuple(bound)
@@ -65,12 +66,13 @@ def bind_measures(
 class _Cut:
     """Cuts one text where aggregates stand."""
 
-    def __init__(self, text: str, scope: Scope, keys: tuple[str, ...]) -> None:
+    def __init__(self, text: str, scope: Scope, keys: tuple[str, ...], values: Mapping[str, ParameterValue]) -> None:
+        self._values = values
         self._text = text
         self._scope = scope
         self._keys = keys
         self._checker = Checker(scope)
-        self._found: list[tuple[int, int, Aggregate]] = []
+        self._found: list[tuple[int, int, Aggregate | str]] = []
 
     def pieces(self, root: exp.Expr) -> tuple[str | Aggregate, ...]:
         parameters = frozenset(
@@ -92,11 +94,13 @@ class _Cut:
         if isinstance(node, exp.Column):
             self._column(node, parameters)
             return
-        refusal = REFUSED_NODES.get(type(node))
-        if refusal is None and isinstance(node, exp.Anonymous) and node.name.upper() in NOT_DETERMINISTIC:
-            refusal = (f"{node.name.lower()}() gives another value each time", "add it to the result afterwards")
-        if refusal is not None:
-            raise condition_error(self._span(node), *refusal)
+        if isinstance(node, exp.Placeholder):
+            given = self._checker.bind(filled(Reader(self._text).read(node), self._values))
+            self._found.append((*text_range(node), str(given)))
+            return
+        refused = refusal(node)
+        if refused is not None:
+            raise condition_error(self._span(node), *refused)
         for child in node.iter_expressions():
             self._visit(child, parameters)
 
@@ -118,7 +122,7 @@ class _Cut:
         return any(key.casefold() == name.casefold() for key in self._keys)
 
     def _add(self, node: exp.Expr, parsed: Expression) -> None:
-        bound = self._checker.bind(parsed)
+        bound = self._checker.bind(filled(parsed, self._values))
         assert isinstance(bound, Aggregate)
         self._found.append((*text_range(node), bound))
 

@@ -16,6 +16,7 @@ from cepheid.conditions.carets import Span, condition_error
 from cepheid.conditions.dialect import parse_tokens, tokenize
 from cepheid.conditions.expression import Expression
 from cepheid.conditions.reader import Reader
+from cepheid.conditions.words import begins_statement, first_of_query
 from cepheid.errors import ConditionError
 
 _Read = TypeVar("_Read")
@@ -46,7 +47,8 @@ def read(
     _refuse_statements(text, tokens)
     try:
         node = parser(tokens, text)
-        assert node is not None
+        if node is None:
+            raise condition_error(Span(text, 0, len(text)), "this is no value", "write what must hold, such as a > 1")
         return reader(node)
     except ParseError as error:
         raise _syntax_error(text, tokens, error) from None
@@ -86,14 +88,6 @@ def _unclosed(text: str) -> int:
     return 0
 
 
-_STATEMENT_WORDS = """
-    ALTER ANALYZE CACHE CREATE DELETE DESCRIBE DROP EXPLAIN INSERT MERGE REFRESH REPLACE SET SHOW TRUNCATE UPDATE
-    USE FROM VALUES
-"""
-_STATEMENTS = frozenset(_STATEMENT_WORDS.split())
-_INFIX_WORDS = frozenset({"AND", "OR", "NOT", "IS", "IN", "LIKE", "ILIKE", "RLIKE", "REGEXP", "BETWEEN", "DIV"})
-
-
 def _refuse_statements(text: str, tokens: list[Token]) -> None:
     if not tokens:
         raise ConditionError(
@@ -105,14 +99,14 @@ def _refuse_statements(text: str, tokens: list[Token]) -> None:
         span = Span(text, token.start, token.end + 1)
         if token.token_type is TokenType.SEMICOLON:
             raise condition_error(span, "a condition is one expression, without `;`", "join conditions with AND")
-        if token.token_type in (TokenType.SELECT, TokenType.WITH):
-            problem = "a condition cannot contain a query"
-            raise condition_error(span, problem, "join what it reads to the events before matching")
+    queried = first_of_query(tokens)
+    if queried is not None:
+        span = Span(text, queried.start, queried.end + 1)
+        problem = "a condition cannot contain a query"
+        raise condition_error(span, problem, "join what it reads to the events before matching")
     _refuse_empty_places(text, tokens)
-    first = tokens[0]
-    # These words may also be columns: only two words in a row begin a statement.
-    names_follow = len(tokens) > 1 and tokens[1].text[:1].isalpha() and tokens[1].text.upper() not in _INFIX_WORDS
-    if first.text.upper() in _STATEMENTS and first.token_type is not TokenType.IDENTIFIER and names_follow:
+    if begins_statement(tokens):
+        first = tokens[0]
         problem = f"`{first.text}` begins a statement; a condition is an expression that is true or false"
         raise condition_error(Span(text, first.start, first.end + 1), problem, 'write one such as "amount > 100"')
 

@@ -61,10 +61,11 @@ _SUFFIX = {Kind.BYTE: "Y", Kind.SHORT: "S", Kind.LONG: "L", Kind.FLOAT: "F", Kin
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z_0-9]*\Z")
 # A few words that the grammar would not read as a name.
 _RESERVED_WORDS = """
-    all and any as between both by case cast cross current_date current_timestamp current_user distinct div else end
-    escape except exists false filter from full group having if ilike in inner intersect interval is join lateral
-    leading left like limit natural not null on or order outer over right rlike regexp select some table then
-    trailing true union unique unknown user using when where window with
+    all alter and any as between both by call case cast create cross current_date current_timestamp current_user
+    describe distinct div drop else end escape except exists false filter from full grant group having if ilike in
+    inner insert intersect interval is join lateral leading left like limit natural not null on or order outer over
+    right rlike regexp select show some table then trailing true uncache union unique unknown user using values when
+    where window with
 """
 _RESERVED = frozenset(_RESERVED_WORDS.split())
 

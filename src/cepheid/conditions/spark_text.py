@@ -10,8 +10,8 @@ from sqlglot import exp
 
 from cepheid.conditions.carets import Span, condition_error
 from cepheid.conditions.dialect import text_range
-from cepheid.conditions.expression import Expression, Name, SparkExpression
-from cepheid.conditions.vocabulary import AGGREGATES, NOT_DETERMINISTIC, REFUSED_NODES, is_unit
+from cepheid.conditions.expression import Expression, Name, Parameter, SparkExpression
+from cepheid.conditions.vocabulary import AGGREGATES, is_unit, refusal
 
 # Everything else is an operator: it gets parentheses, so that it stays together wherever the text is put.
 STAYS_TOGETHER = (exp.Func, exp.Bracket, exp.Dot, exp.Cast, exp.RawString, exp.HexString)
@@ -31,17 +31,15 @@ def spark_expression(text: str, node: exp.Expr) -> SparkExpression:
 def _refuse(text: str, node: exp.Expr) -> None:
     """Raises for what has no meaning here, wherever in the node it stands."""
     for part in node.walk():
-        refusal = REFUSED_NODES.get(type(part))
+        refused = refusal(part)
         name = part.name.upper() if isinstance(part, exp.Anonymous) else ""
-        if refusal is None and name in NOT_DETERMINISTIC:
-            refusal = (f"{name.lower()}() gives another value each time", "compute it as a column before matching")
-        if refusal is None and name in AGGREGATES:
-            refusal = (
+        if refused is None and name in AGGREGATES:
+            refused = (
                 f"{called(node)} is not computed over what variables have taken",
                 f"put it inside, {name}(… v.column …), so that Spark computes it for each event; or use a callable",
             )
-        if refusal is not None:
-            raise condition_error(Span(text, *text_range(part)), *refusal)
+        if refused is not None:
+            raise condition_error(Span(text, *text_range(part)), *refused)
 
 
 def called(node: exp.Expr) -> str:
@@ -52,7 +50,7 @@ def called(node: exp.Expr) -> str:
 
 
 def _pieces(text: str, node: exp.Expr) -> tuple[str | Expression, ...]:
-    """The text, cut where names of columns stand; the parameters of lambdas are no columns."""
+    """The text, cut where names of columns and parameters stand; the arguments of lambdas are no columns."""
     parameters = {
         parameter.name.lower() for function in node.find_all(exp.Lambda) for parameter in function.expressions
     }
@@ -63,10 +61,13 @@ def _pieces(text: str, node: exp.Expr) -> tuple[str | Expression, ...]:
     ]
     pieces: list[str | Expression] = []
     position, end = text_range(node)
-    for column in sorted(columns, key=text_range):
-        column_start, column_end = text_range(column)
-        name = Name(tuple(part.name for part in column.parts), span=Span(text, column_start, column_end))
-        pieces += [text[position:column_start], name]
-        position = column_end
+    for read in sorted((*columns, *node.find_all(exp.Placeholder)), key=text_range):
+        start, after = text_range(read)
+        span = Span(text, start, after)
+        if isinstance(read, exp.Column):
+            pieces += [text[position:start], Name(tuple(part.name for part in read.parts), span=span)]
+        else:
+            pieces += [text[position:start], Parameter(read.name, span=span)]
+        position = after
     pieces.append(text[position:end])
     return tuple(piece for piece in pieces if piece != "")

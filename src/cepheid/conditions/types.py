@@ -6,7 +6,7 @@ case rule. Called by this room and by whoever has events to bind a pattern to.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any
@@ -139,6 +139,8 @@ class Schema:
     columns: tuple[tuple[str, DataType], ...]
     zone: str = "UTC"
     """The time zone by whose clock timestamps are read, and written where a text gives no zone."""
+    type_in_spark: Callable[[str], DataType] | None = field(default=None, repr=False, compare=False)
+    """The type of a text that only Spark computes, a `ValueError` where Spark refuses it; None without Spark."""
     _by_folded: dict[str, list[tuple[str, DataType]]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -172,9 +174,11 @@ class Schema:
         return cls(tuple(columns))
 
     @classmethod
-    def from_arrow(cls, schema: pa.Schema, zone: str = "UTC") -> Schema:
+    def from_arrow(
+        cls, schema: pa.Schema, zone: str = "UTC", type_in_spark: Callable[[str], DataType] | None = None
+    ) -> Schema:
         """The schema of Arrow data, with the types Spark would give it."""
-        return cls(tuple((column.name, _from_arrow(column.type)) for column in schema), zone)
+        return cls(tuple((column.name, _from_arrow(column.type)) for column in schema), zone, type_in_spark)
 
 
 def _from_arrow(arrow: Any) -> DataType:

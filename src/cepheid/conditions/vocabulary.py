@@ -64,6 +64,13 @@ _MOMENT = ("the present moment gives another value each time", "compare with a c
 REFUSED_NODES: dict[type[exp.Expr], tuple[str, str]] = {
     exp.Subquery: _QUERY,
     exp.Select: _QUERY,
+    exp.Values: _QUERY,
+    exp.Table: _QUERY,
+    exp.Command: _QUERY,
+    exp.Show: _QUERY,
+    exp.Describe: _QUERY,
+    exp.Union: _QUERY,
+    exp.Exists: _QUERY,
     exp.Window: (
         "a window function has no meaning inside a pattern",
         "read what variables have taken: LAST(v.column), SUM(v.column); or compute it as a column before matching",
@@ -83,11 +90,14 @@ REFUSED_NODES: dict[type[exp.Expr], tuple[str, str]] = {
 }
 _NOT_DETERMINISTIC = """
     RAND RANDOM RANDN RANDSTR UNIFORM UUID SHUFFLE NOW CURDATE CURRENT_DATE CURRENT_TIMESTAMP CURRENT_TIME
-    LOCALTIMESTAMP MONOTONICALLY_INCREASING_ID SPARK_PARTITION_ID INPUT_FILE_NAME INPUT_FILE_BLOCK_START
+    LOCALTIMESTAMP LOCALTIME MONOTONICALLY_INCREASING_ID SPARK_PARTITION_ID INPUT_FILE_NAME INPUT_FILE_BLOCK_START
     INPUT_FILE_BLOCK_LENGTH CURRENT_USER USER SESSION_USER
 """
 NOT_DETERMINISTIC = frozenset(_NOT_DETERMINISTIC.split())
 """Functions whose value does not follow from the event; a run could not be repeated with them."""
+OF_THE_PRESENT_WITHOUT_ARGUMENTS = frozenset({"UNIX_TIMESTAMP"})
+RUNNING_CODE = frozenset({"JAVA_METHOD", "REFLECT", "TRY_REFLECT"})
+"""Functions that call any method of the Java machine; a condition may come from a file."""
 
 _SPARK_AGGREGATES = """
     ANY ANY_VALUE APPROX_COUNT_DISTINCT APPROX_PERCENTILE ARRAY_AGG BOOL_AND BOOL_OR COLLECT_LIST COLLECT_SET CORR
@@ -104,6 +114,23 @@ _UNIT_WORDS = """
     MICROSECOND MILLISECOND SECOND MINUTE HOUR DAY DAYOFYEAR WEEK MONTH QUARTER YEAR
 """
 _UNITS = frozenset(_UNIT_WORDS.split())
+
+
+def refusal(node: exp.Expr) -> tuple[str, str] | None:
+    """What is wrong with a node wherever it stands, and what would be right; None if nothing is."""
+    if not isinstance(node, exp.Anonymous):
+        return REFUSED_NODES.get(type(node))
+    return refused_function(node.name, len(node.expressions))
+
+
+def refused_function(name: str, arguments: int) -> tuple[str, str] | None:
+    """The same for a function that Spark knows, called with so many arguments."""
+    upper = name.upper()
+    if upper in RUNNING_CODE:
+        return f"{name.lower()}() runs any code of the Java machine", "register a function of your own, and call that"
+    if upper in NOT_DETERMINISTIC or (upper in OF_THE_PRESENT_WITHOUT_ARGUMENTS and not arguments):
+        return f"{name.lower()}() gives another value each time", "compute it as a column before matching"
+    return None
 
 
 def is_unit(node: exp.Expr) -> bool:

@@ -7,7 +7,7 @@ evaluator; Spark computes them itself and hands over arrays of the same form.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -19,14 +19,22 @@ from cepheid.conditions.arrow.evaluation import evaluate_or_fall_back
 from cepheid.conditions.expression import TRUE, Expression
 from cepheid.conditions.registers import NOTHING_TAKEN
 from cepheid.conditions.types import DataType, Kind
-from cepheid.engine.kernel import layout as l
 from cepheid.engine.tables.programs import NotCompiled
-from cepheid.engine.tables.tabulate import Tables
+from cepheid.engine.tables.tabulate import ALLOWED, Tables
 from cepheid.errors import ConditionError, EvaluationError
-from cepheid.rows.arrange import Arranged
 
 FEW_ROWS = 32
 """Up to here a test is quicker row by row than by Arrow."""
+
+
+class Events(Protocol):
+    """Events as `rows.arrange` sorts them: a table, and a time for each row."""
+
+    @property
+    def table(self) -> pa.Table: ...
+
+    @property
+    def time(self) -> npt.NDArray[np.int64]: ...
 
 
 class Columns(NamedTuple):
@@ -38,15 +46,16 @@ class Columns(NamedTuple):
     ordinal: npt.NDArray[np.int64]
     values: npt.NDArray[np.int64]
     known: npt.NDArray[np.uint64]
-    forbidden: npt.NDArray[np.uint8]
+    forbidden: npt.NDArray[np.int64]
+    """Where single starts are forbidden (`to_next`): the moment at which this event was, ALLOWED if at none."""
     before: npt.NDArray[np.int64]
     """For each not at the start, ordinal and time of the last event before this one that satisfies it; of a not that
     reads variables, row and time of the last one that may."""
 
 
-def columns(events: Arranged, tables: Tables, texts: pa.Array | None = None) -> Columns:
+def columns(events: Events, tables: Tables, texts: pa.Array | None = None) -> Columns:
     """Compute what a pattern reads of its events; `texts`: those that are known by their codes already."""
-    values = [evaluate_or_fall_back(expression, events.table) for expression in tables.columns]
+    values = values_of(events, tables)
     return columns_of(events.time, _bits(events.table, tables, len(events.time)), values, tables, texts)
 
 
@@ -59,18 +68,19 @@ def columns_of(
 ) -> Columns:
     """The columns from what was computed elsewhere: a bit for each predicate, and the values that the kernel reads."""
     count = len(time)
-    params = tables.arrays.params
     if texts is None:
         texts = texts_in(values, tables, pa.array([], pa.string()))
+        if tables.orders_texts:
+            texts = texts.take(pc.sort_indices(texts))
     encoded, known = _values(values, tables.columns, count, texts)
-    nots = int(params[l.P_NOT_BEFORE])
+    nots = tables.nots_before
     return Columns(
         bits=np.require(bits.reshape(count, len(tables.pages)), np.uint64, ["C", "W"]),
         time=np.require(time, np.int64, ["C", "W"]),
         ordinal=np.arange(count),
         values=encoded,
         known=known,
-        forbidden=np.zeros(count if params[l.P_SKIP] == l.TO_NEXT else 1, np.uint8),
+        forbidden=np.full(count if tables.forbids_single_starts else 1, ALLOWED),
         before=np.zeros((count if nots else 1, max(1, 2 * nots)), np.int64),
     )
 
@@ -122,9 +132,9 @@ def _values(
     return values, known
 
 
-def text_codes(events: Arranged, tables: Tables, known: pa.Array) -> pa.Array:
-    """All texts that occur, behind those known before; a text's code is its place here."""
-    return texts_in([evaluate_or_fall_back(e, events.table) for e in tables.columns], tables, known)
+def values_of(events: Events, tables: Tables) -> list[pa.Array | pa.ChunkedArray]:
+    """What the kernel compares of each event."""
+    return [evaluate_or_fall_back(expression, events.table) for expression in tables.columns]
 
 
 def texts_in(values: Sequence[pa.Array | pa.ChunkedArray], tables: Tables, known: pa.Array) -> pa.Array:
@@ -140,7 +150,7 @@ def texts_in(values: Sequence[pa.Array | pa.ChunkedArray], tables: Tables, known
 def nothing_held(tables: Tables) -> Columns:
     """The columns of no events, for a stream that begins."""
     width = max(1, len(tables.columns))
-    nots = max(1, 2 * int(tables.arrays.params[l.P_NOT_BEFORE]))
+    nots = max(1, 2 * tables.nots_before)
     none = np.zeros(0, np.int64)
     unsigned = np.zeros(0, np.uint64)
     return Columns(
@@ -149,7 +159,7 @@ def nothing_held(tables: Tables) -> Columns:
         none,
         np.zeros((0, width), np.int64),
         unsigned,
-        np.zeros(0, np.uint8),
+        none,
         np.zeros((0, nots), np.int64),
     )
 
@@ -177,13 +187,12 @@ def selected(columns: Columns, rows: npt.NDArray[np.int64], tables: Tables) -> C
 
 def _needed(tables: Tables) -> set[str]:
     """The columns that have a row for each event."""
-    params = tables.arrays.params
     needed = {"bits", "time", "ordinal"}
     if tables.columns:
         needed |= {"values", "known"}
-    if params[l.P_SKIP] == l.TO_NEXT:
+    if tables.forbids_single_starts:
         needed.add("forbidden")
-    if params[l.P_NOT_BEFORE] > 0:
+    if tables.nots_before:
         needed.add("before")
     return needed
 

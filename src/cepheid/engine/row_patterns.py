@@ -20,7 +20,6 @@ from cepheid.conditions.arrow.evaluation import evaluate_or_fall_back
 from cepheid.conditions.failing import can_fail
 from cepheid.conditions.types import Kind
 from cepheid.engine.columns import as_integers, as_numpy
-from cepheid.engine.kernel import layout as l
 from cepheid.engine.kernel import row_layout as r
 from cepheid.engine.kernel.row_patterns import scan
 from cepheid.engine.row_values import Integers, Mask, RowValues, is_true
@@ -56,7 +55,7 @@ def match_rows(tables: RowTables, rows: RowValues, own: Mask | None, where: Call
     time = _times(tables, rows)
     room, cursor = _first_room(tables, rows), np.zeros(r.C_SIZE, np.int64)
     cursor[r.C_IS_NEW] = 1
-    counters = np.zeros(l.Q_SIZE, np.int64)
+    counters = np.zeros(r.Q_SIZE, np.int64)
     while True:
         status = scan(
             tables.instructions,
@@ -79,6 +78,7 @@ def match_rows(tables: RowTables, rows: RowValues, own: Mask | None, where: Call
             np.zeros(1, np.uint64),
             np.zeros((len(tables.codes) + 2, 2), np.int64),
             counters,
+            np.zeros((1, 1), np.int32),  # nothing here counts different values by looking back at them
         )
         if status == r.DONE:
             count, used = cursor[r.C_COUNT], cursor[r.C_USED]
@@ -236,7 +236,7 @@ def _problem(
     if status == r.OVER_BUDGET:
         return budget_error(where(at), int(tables.params[r.P_BUDGET]))
     variable = tables.variables[int(cursor[r.C_VARIABLE])]
-    what = "overflow" if counters[l.Q_PROBLEM] == l.OVERFLOW else "division by zero"
+    what = "overflow" if counters[r.Q_PROBLEM] == r.OVERFLOW else "division by zero"
     remedy = "Cast to a wider type." if what == "overflow" else "Guard the division, for instance with CASE."
     condition = tables.bound.defines.get(variable)
     return EvaluationError(f"DEFINE {variable}: {what} at {where(at)}\n  in: {condition}\n  {remedy}")

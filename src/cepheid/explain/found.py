@@ -6,16 +6,20 @@ itself.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 
 from cepheid.conditions import Schema
+from cepheid.explain.results import FEW, counted, to_html, to_text
 from cepheid.explain.text.document import Explanation
 from cepheid.explain.text.execution import Execution
 from cepheid.explain.text.explaining import explain
 from cepheid.explain.timeline.timelines import Timeline, timeline
-from cepheid.rows.in_memory import Found
+from cepheid.options import count, yes_or_no
+from cepheid.rows.in_memory import Found, listed
 from cepheid.syntax.tree import PatternTree
 
 
@@ -27,20 +31,61 @@ class Search:
     rows: pa.Table
     partition_by: tuple[str, ...]
     order_by: tuple[str, ...]
+    time_zone: str = "UTC"
 
 
 class FoundRows(Found):
-    """What a pattern found in rows in memory: matches and timeouts, an explanation and a timeline."""
+    """What a pattern found in rows. It iterates over the matches, has a length, and displays itself in a notebook."""
 
-    def __init__(self, found: Found, search: Search) -> None:
+    def __init__(self, found: Found, search: Search, whole: Callable[[], Found] | None = None) -> None:
         super().__init__(found.matches_table, lambda: found.timeouts_table)
         self._search = search
+        self._whole = whole
+        """The same search with whole events, where measures or other rows were asked for."""
+
+    def __len__(self) -> int:
+        return int(self.matches_table.num_rows)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self.matches)
+
+    def __bool__(self) -> bool:
+        """Whether anything was found."""
+        return len(self) > 0
+
+    def count(self) -> int:
+        """How many rows `matches` has."""
+        return len(self)
+
+    def to_arrow(self) -> pa.Table:
+        """The matches as an Arrow table."""
+        return self.matches_table
+
+    def to_pandas(self) -> Any:
+        """The matches as a pandas DataFrame."""
+        return self.matches_table.to_pandas()
+
+    def show(self, n: int = 20, truncate: bool = True) -> None:
+        """Print the first `n` matches as a table; `truncate=False` prints whole cells."""
+        few, truncate = count(n, "n"), yes_or_no(truncate, "truncate")
+        names = self.matches_table.column_names
+        if names:
+            print(to_text(names, listed(self.matches_table.slice(0, few), "matches_table"), whole=not truncate))
+        more = f"; the first {few:,} are shown" if len(self) > few else ""
+        print(f"{counted(len(self), names)}{more}")
+
+    def _repr_html_(self) -> str:
+        names = self.matches_table.column_names
+        rows = listed(self.matches_table.slice(0, FEW), "matches_table")
+        more = f"the first {FEW}; found.to_pandas() has all of them" if len(self) > FEW else ""
+        return to_html(names, rows, counted(len(self), names), more)
 
     def timeline(self, n: int = 10) -> Timeline:
         """Draw matches and events of up to `n` partitions on a time axis."""
         search = self._search
+        found: Found = self if self._whole is None else self._whole()
         return timeline(
-            self.matches_table,
+            found.matches_table,
             events=search.rows,
             pattern=search.tree,
             partition_by=search.partition_by,
@@ -60,4 +105,4 @@ class FoundRows(Found):
                 ("order", ", ".join(search.order_by) or "as the rows came"),
             ),
         )
-        return explain(search.tree, Schema.from_arrow(search.rows.schema), execution)
+        return explain(search.tree, Schema.from_arrow(search.rows.schema, search.time_zone), execution)

@@ -16,9 +16,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cepheid.engine.assignments import Integers
 from cepheid.engine.kernel.sorting import grouped_by_time
 from cepheid.errors import InputError
-from cepheid.rows.columns import Integers, distinct_columns, times_of
+from cepheid.rows.columns import distinct_columns, times_of
 from cepheid.syntax.tree import SpanUnit
 
 __all__ = ["Arranged", "Integers", "arrange"]

@@ -12,22 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from cepheid.engine.assignments import Assignments, Integers
 from cepheid.errors import InputError
-from cepheid.rows.arrange import Arranged, Integers
+from cepheid.rows.arrange import Arranged
 from cepheid.rows.identity import match_ids
 from cepheid.rows.summaries import Summary, summarize
 from cepheid.syntax.tree import SpanUnit
-
-
-@dataclass(frozen=True, slots=True)
-class Assignments:
-    """Which rows were taken by which variables: entry i belongs to match `match[i]` (ascending from 0)."""
-
-    match: Integers
-    variable: Integers
-    row: Integers
-    at: Integers
-    """One per match: the moment of its decision."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,16 +11,14 @@ from datetime import datetime
 from math import ceil
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.automaton.model import Automaton
 from cepheid.conditions.carets import did_you_mean
+from cepheid.engine.assignments import Integers
 from cepheid.errors import InputError
 from cepheid.syntax.tree import Span, SpanUnit
-
-Integers = npt.NDArray[np.int64]
 
 _LAST_MOMENT = 2**63 - 2
 """The number after it means: never."""

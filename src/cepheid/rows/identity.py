@@ -10,8 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cepheid.engine.assignments import Integers
 from cepheid.engine.kernel.hashing import FIRST, Words, hexadecimal, mixed, sums_of_matches
-from cepheid.rows.arrange import Arranged, Integers
+from cepheid.rows.arrange import Arranged
 
 _UNKNOWN = np.uint64(0xD6E8FEB86659FD93)
 
@@ -28,7 +29,9 @@ def match_ids(events: Arranged, variable: Integers, row: Integers, starts: Integ
 
 
 def _words_of_rows(events: Arranged, row: Integers) -> Words:
-    """A word per row that tells it from every other."""
+    """A word per row that tells it from every other. Where rows occur more than once, each is worked on once."""
+    if len(row) > len(events.ordinals):
+        return _words_of_rows(events, np.arange(len(events.ordinals)))[row]
     words = np.zeros(len(row), np.uint64)
     names = (*events.partition_by, *events.order_by)
     taken = events.taken(names, row)

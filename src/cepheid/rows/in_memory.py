@@ -19,9 +19,9 @@ import pyarrow as pa
 from cepheid.automaton.construction import build
 from cepheid.automaton.model import Automaton
 from cepheid.conditions import Schema, bind
+from cepheid.engine.assignments import Assignments
 from cepheid.engine.columns import columns
 from cepheid.engine.matcher import match_partitions
-from cepheid.engine.negation_after import NegationPlan, Sift, gaps_of, without_nots
 from cepheid.engine.tables.programs import NotCompiled
 from cepheid.engine.tables.tabulate import Options, tabulate
 from cepheid.errors import InputError, MalformedPatternError
@@ -29,7 +29,7 @@ from cepheid.options import EVERYTHING, Asked
 from cepheid.reference.online import OnlineEvaluator
 from cepheid.reference.outcome import Match, Timeout
 from cepheid.rows.arrange import Arranged, arrange
-from cepheid.rows.assemble import Assignments, Shape, assemble
+from cepheid.rows.assemble import Shape, assemble
 from cepheid.rows.columns import check_range, distinct_columns, shown_columns, without_nulls
 from cepheid.rows.given import to_table
 from cepheid.rows.measured import Measured
@@ -57,18 +57,19 @@ class Found:
     @property
     def matches(self) -> list[dict[str, Any]]:
         """The matches as dicts."""
-        return _listed(self.matches_table, "matches_table")
+        return listed(self.matches_table, "matches_table")
 
     @property
     def timeouts(self) -> list[dict[str, Any]]:
         """The partial matches that ran out of time as dicts."""
-        return _listed(self.timeouts_table, "timeouts_table")
+        return listed(self.timeouts_table, "timeouts_table")
 
     def __repr__(self) -> str:
         return f"Found({self.matches_table.num_rows} matches)"
 
 
-def _listed(table: pa.Table, name: str) -> list[dict[str, Any]]:
+def listed(table: pa.Table, name: str) -> list[dict[str, Any]]:
+    """The rows of a result as dicts; `name` is what holds them where Python cannot."""
     try:
         return list(table.to_pylist())
     except (OverflowError, ValueError) as error:  # Python's years end with 9999
@@ -84,9 +85,9 @@ def match_rows(
     partition_by: tuple[str, ...],
     order_by: tuple[str, ...],
     options: Options,
-    negation: NegationPlan = "pushed",
     asked: Asked = EVERYTHING,
     nulls: str = "error",
+    time_zone: str = "UTC",
 ) -> Found:
     """Run a pattern over all rows; the end of the rows is the end of the input (rule 10)."""
     table = to_table(rows)
@@ -95,20 +96,18 @@ def match_rows(
     if nulls == "drop":
         table = without_nulls(table, order_by)
     keys = distinct_columns(table.column_names, partition_by, "partition_by")
-    measured = Measured(dict(asked.measures), tree, table, keys)
+    schema = Schema.from_arrow(table.schema, time_zone)
+    measured = Measured(dict(asked.measures), tree, schema, keys)
     events = arrange(table, keys, order_by)
     check_units(tree, events.unit, events.order_by[0] if events.order_by else "")
-    automaton = build(tree, bind(tree, Schema.from_arrow(table.schema)))
+    automaton = build(tree, bind(tree, schema))
     check_range(events.time, automaton)
     every_row = asked.rows == "all"
     bare = bool(measured.measures) and not every_row and asked.columns is None
     shown = None if bare else shown_columns(table.column_names, asked.columns)
 
     def found(timeouts: bool) -> pa.Table:
-        if negation == "after" and not timeouts:
-            decided = _run_and_sift(automaton, events, options)
-        else:
-            decided = _run(automaton, events, replace(options, timeouts=timeouts))[timeouts]
+        decided = _run(automaton, events, replace(options, timeouts=timeouts))[timeouts]
         read = measured.read(events, decided, automaton.variables)
         shape = Shape(
             automaton.variables, automaton.looping, shown, timeouts, every_row, measured.summaries(automaton, read)
@@ -148,21 +147,6 @@ def _run(automaton: Automaton, events: Arranged, options: Options) -> tuple[Assi
             _TOLD.add(str(reason))
             logger.warning("the pattern is run by the reference evaluator, which is slow: it has %s", reason)
         return _run_reference(automaton, events)
-
-
-def _run_and_sift(automaton: Automaton, events: Arranged, options: Options) -> Assignments:
-    """The matches by the plan that looks at nots last; timeouts are decided by the ordinary one."""
-    gaps = gaps_of(automaton)
-    try:
-        tables = tabulate(without_nots(automaton), options)
-        given = columns(events, tables)
-    except NotCompiled as reason:
-        raise InputError(
-            f'negation="after" needs the engine, which cannot run this pattern: it has {reason}.\n'
-            '  Leave negation="pushed", where the reference evaluator takes over.'
-        ) from reason
-    sift = Sift(gaps, tables, given)
-    return match_partitions(tables, given, events.bounds, where=events.where, sift=sift)[0]
 
 
 def _run_reference(automaton: Automaton, events: Arranged) -> tuple[Assignments, Assignments]:

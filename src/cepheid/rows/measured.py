@@ -22,9 +22,9 @@ from cepheid.conditions.checking import Checker
 from cepheid.conditions.expression import Aggregate, AggregateFunction, Column, Expression
 from cepheid.conditions.measures import Measure, bind_measures
 from cepheid.conditions.scope import Scope
+from cepheid.engine.assignments import Assignments
 from cepheid.errors import ConditionError
 from cepheid.rows.arrange import Arranged
-from cepheid.rows.assemble import Assignments
 from cepheid.rows.summaries import Summary
 from cepheid.syntax.tree import PatternTree
 
@@ -35,9 +35,10 @@ class Measured:
     """The measures of one pattern over one table."""
 
     def __init__(
-        self, texts: Mapping[str, str], tree: PatternTree, table: pa.Table, partition_by: tuple[str, ...]
+        self, texts: Mapping[str, str], tree: PatternTree, schema: Schema, partition_by: tuple[str, ...]
     ) -> None:
-        self.measures = bind_measures(texts, tree, Schema.from_arrow(table.schema), partition_by)
+        self.measures = bind_measures(texts, tree, schema, partition_by)
+        self._zone = schema.zone
         self._aggregates = tuple(dict.fromkeys(a for measure in self.measures for a in measure.aggregates))
         arguments = dict.fromkeys(a.argument for a in self._aggregates if a.argument is not None)
         self._arguments = {argument: f"__argument_{number}" for number, argument in enumerate(arguments)}
@@ -88,7 +89,7 @@ class Measured:
         place = f"measure {measure.name!r}"
         given = table.select([*self._partition_by, *(str(aggregate) for aggregate in measure.aggregates)])
         try:
-            scope = Scope(place, Schema.from_arrow(given.schema), (), (), frozenset())
+            scope = Scope(place, Schema.from_arrow(given.schema, self._zone), (), (), frozenset())
             bound = Checker(scope).bind(parse(measure.sql(str)))
         except ConditionError as error:
             raise ConditionError(place, error.problem, error.remedy) from None

@@ -12,10 +12,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cepheid.engine.assignments import Integers
 from cepheid.engine.kernel.sorting import grouped_by_time
 from cepheid.errors import InputError
 from cepheid.rowpattern.model import Sort
-from cepheid.rows.arrange import Integers, partition_codes
+from cepheid.rows.arrange import partition_codes
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,8 @@ import pyarrow.compute as pc
 from cepheid.conditions.expression import AggregateFunction
 from cepheid.conditions.folding import Spread, average
 from cepheid.conditions.types import DataType
+from cepheid.engine.assignments import Integers
 from cepheid.errors import EvaluationError
-from cepheid.rows.arrange import Integers
 
 _SAFE = float(2**62)
 """Sums below this in doubles do not overflow 64 bits, whatever the doubles lost."""

@@ -5,7 +5,8 @@ a component; `reading` makes the pattern tree that every front end makes; `writi
 is, the SQL parser of the room `conditions` decides. The names below are what the face uses.
 """
 
+from cepheid.sase.parsing import is_sase
 from cepheid.sase.reading import read
 from cepheid.sase.writing import write
 
-__all__ = ["read", "write"]
+__all__ = ["is_sase", "read", "write"]

@@ -45,11 +45,24 @@ _SKIPS = {
 }
 
 
+_BEGINS = re.compile(
+    r"""(?:\s|--[^\n]*\n|/\*.*?\*/)*
+        (?:(?:EVENT|PATTERN)\b(?!\s*(?:->|~>|[\[+*?{<]|,|$|(?:within|by|skip|once)\b)) | \w*\s*\bSEQ\s*\()""",
+    re.IGNORECASE | re.VERBOSE | re.DOTALL,
+)
+
+
 @cache
 def _grammar() -> Lark:
     return Lark.open_from_package(
         "cepheid.sase", "grammar.lark", start="query", parser="lalr", propagate_positions=True, maybe_placeholders=False
     )
+
+
+def is_sase(text: object) -> bool:
+    """Whether a text is meant as SASE: it begins with EVENT, which in the printed notation would be a variable's name,
+    followed by what may follow one."""
+    return isinstance(text, str) and _BEGINS.match(text) is not None
 
 
 def parse(text: str) -> Query:

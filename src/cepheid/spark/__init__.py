@@ -7,9 +7,10 @@ from cepheid.errors import InputError
 if TYPE_CHECKING:
     from cepheid.spark.session import SESSION_OPTIONS
     from cepheid.spark.sinks import files, table
-    from cepheid.spark.stream.state_reader import StateReader
+    from cepheid.spark.stream.accounts import accounts
+    from cepheid.spark.stream.state.reader import StateReader
 
-__all__ = ["SESSION_OPTIONS", "StateReader", "files", "table"]
+__all__ = ["SESSION_OPTIONS", "StateReader", "accounts", "files", "table"]
 
 OLDEST = (4, 0)
 
@@ -33,9 +34,13 @@ def __getattr__(name: str) -> Any:
 
         return SESSION_OPTIONS
     if name == "StateReader":
-        from cepheid.spark.stream.state_reader import StateReader
+        from cepheid.spark.stream.state.reader import StateReader
 
         return StateReader
+    if name == "accounts":
+        from cepheid.spark.stream.accounts import accounts
+
+        return accounts
     if name in ("files", "table"):
         from cepheid.spark import sinks
 

@@ -16,24 +16,17 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import AtomicType
 
-from cepheid.automaton.construction import build
-from cepheid.automaton.dropping import why_all_rows_travel
-from cepheid.conditions import Schema, bind
 from cepheid.conditions.printing import quoted
-from cepheid.engine.matcher import warm_up
-from cepheid.engine.negation_after import NegationPlan, gaps_of, without_nots
-from cepheid.engine.tables.programs import NotCompiled
-from cepheid.engine.tables.tabulate import Options, Tables, tabulate
-from cepheid.errors import InputError
-from cepheid.explain import Execution, Explanation, Timeline, explain, rows_that_travel
-from cepheid.options import Asked, Movement
-from cepheid.rows.in_memory import check_units
+from cepheid.engine.tables.tabulate import Options, Tables
+from cepheid.explain import Execution, Explanation, Timeline, rows_that_travel
+from cepheid.explain.results import FEW, counted, to_html
+from cepheid.options import Asked, Movement, count, yes_or_no
 from cepheid.spark.buckets import bucket_count, estimated_bytes, parallelism
-from cepheid.spark.frames import arrow_schema, order_columns, partition_columns, refuse_names_by_case, unit_of
-from cepheid.spark.masks import computed, wanted
-from cepheid.spark.output import Output, result_columns
-from cepheid.spark.packing import bucket_of, hashed_keys, packed
-from cepheid.spark.session import advice, has_local_workers, use_this_python
+from cepheid.spark.keys import key_columns
+from cepheid.spark.output import result_columns
+from cepheid.spark.packing import bucket_of, packed
+from cepheid.spark.plan import Plan
+from cepheid.spark.session import advice
 from cepheid.spark.shipping import shipped
 from cepheid.spark.sorted_rows import MatchSorted
 from cepheid.spark.timelines import timeline_of
@@ -44,28 +37,42 @@ __all__ = ["BatchPlan", "DataFrame", "Found"]
 
 
 class Found:
-    """What a pattern finds in a DataFrame: lazy DataFrames of matches and of timeouts."""
+    """What a pattern finds in a DataFrame: matches and timeouts as lazy DataFrames."""
 
     def __init__(self, plan: BatchPlan) -> None:
         self._plan = plan
 
     @cached_property
     def matches(self) -> DataFrame:
-        """One row per match, or one per event of a match."""
+        """One row per match, or with `rows="all"` one row per event of a match."""
         return self._plan.result(timeouts=False)
 
     @cached_property
     def timeouts(self) -> DataFrame:
-        """The same for partial matches that ran out of time, with the moment `at` which they did."""
+        """The runs that ran out of time, with the moment `at` which they did."""
         return self._plan.result(timeouts=True)
 
+    def count(self) -> int:
+        """Count the rows of `matches`. Runs the query."""
+        return self.matches.count()
+
+    def show(self, n: int = 20, truncate: bool = True) -> None:
+        """Print the first `n` matches as Spark does. Runs the query as far as that needs."""
+        self.matches.show(count(n, "n"), truncate=yes_or_no(truncate, "truncate"))
+
+    def _repr_html_(self) -> str:
+        """The first matches, for a notebook. Runs the query as far as that needs."""
+        rows = [row.asDict() for row in self.matches.limit(FEW + 1).collect()]
+        number = f"more than {FEW} rows" if len(rows) > FEW else counted(len(rows), self.matches.columns)
+        more = f"the first {FEW}; found.matches is the DataFrame of all" if len(rows) > FEW else ""
+        return to_html(self.matches.columns, rows[:FEW], number, more)
+
     def explain(self) -> Explanation:
-        """What the pattern means and how Spark runs it on this DataFrame."""
-        plan = self._plan
-        return explain(plan.tree, Schema.from_arrow(arrow_schema(plan.rows.schema)), plan.execution(), plan.options)
+        """Explain what the pattern means and how Spark runs it on this DataFrame."""
+        return self._plan.explain()
 
     def timeline(self, n: int = 10) -> Timeline:
-        """Matches and events of up to `n` partitions on a time axis; runs the plan and collects what is drawn."""
+        """Draw matches and events of up to `n` partitions on a time axis. Runs the query and collects what is drawn."""
         plan = self._plan
         drawn = BatchPlan(
             plan.tree, plan.rows, plan.partition_by, plan.order_by, Asked(), plan.movement, plan.options
@@ -73,7 +80,7 @@ class Found:
         return timeline_of(drawn, plan.rows, plan.tree, plan.partition_by, plan.order_by, n)
 
 
-class BatchPlan:
+class BatchPlan(Plan):
     """How one pattern runs on one DataFrame."""
 
     def __init__(
@@ -85,41 +92,9 @@ class BatchPlan:
         asked: Asked,
         movement: Movement,
         options: Options,
-        negation: NegationPlan = "pushed",
     ) -> None:
-        refuse_names_by_case(rows.schema)
-        self.tree = tree
-        self.rows = rows
-        arrow = arrow_schema(rows.schema)
-        self.partition_by = partition_columns(rows.schema, partition_by)
-        self.order_by = order_columns(rows.schema, arrow, order_by)
-        check_units(tree, unit_of(arrow, self.order_by), self.order_by[0])
-        self.automaton = build(tree, bind(tree, Schema.from_arrow(arrow)))
-        self.output = Output(asked, tree, rows, self.automaton, self.partition_by, self.order_by)
         self.movement = movement
-        self.options = options
-        self.all_rows_travel = why_all_rows_travel(self.automaton)
-        """Why no row may be dropped early; None if they may."""
-        if negation == "after" and movement.shuffle == "spark":
-            raise InputError('negation="after" goes with shuffle="packed" only.\n  Leave one of the two out.')
-        self.gaps = gaps_of(self.automaton) if negation == "after" else None
-        """The nots that are looked at behind the engine, if they are."""
-        self.tables()  # refuse now what the engine cannot run
-        if has_local_workers(rows):
-            use_this_python(rows)
-            warm_up()  # the workers are on this machine and find the compiled kernel there
-
-    def tables(self, timeouts: bool = False) -> Tables:
-        """The pattern's tables for the engine."""
-        options = Options(timeouts, self.options.max_runs, self.options.max_matches_per_event)
-        automaton = self.automaton if self.gaps is None or timeouts else without_nots(self.automaton)
-        try:
-            return tabulate(automaton, options)
-        except NotCompiled as reason:
-            raise InputError(
-                f"the engine cannot run this pattern on a DataFrame: it has {reason}.\n"
-                "  Compute that part as a column first, or run the pattern on rows in memory with match_events."
-            ) from reason
+        super().__init__(tree, rows, partition_by, order_by, asked, options)
 
     @cached_property
     def buckets(self) -> int:
@@ -136,11 +111,11 @@ class BatchPlan:
     def result(self, timeouts: bool) -> DataFrame:
         """The lazy DataFrame of matches, or of timeouts."""
         tables = self.tables(timeouts)
-        prepared = self._prepared(tables)
+        prepared = self._prepared(timeouts)
         work = (tables.for_workers(), self.partition_by, self.order_by, self.output.shape(timeouts), timeouts)
         schema = self.output.worker_schema(timeouts)
         if self.movement.shuffle == "packed":
-            match = MatchPacked(*work, self.movement.max_bucket_bytes, None if timeouts else self.gaps)
+            match = MatchPacked(*work, self.movement.max_bucket_bytes)
             matched = self._packed(prepared, tables).mapInArrow(shipped(match), schema)
         else:
             matched = self._sorted(prepared).mapInArrow(shipped(MatchSorted(*work)), schema)
@@ -148,20 +123,19 @@ class BatchPlan:
             return matched
         return matched.select(*result_columns(self.output.own_names(timeouts), self.output.measured()))
 
-    def _prepared(self, tables: Tables) -> DataFrame:
+    def _prepared(self, timeouts: bool) -> DataFrame:
         """What travels: needed columns, bits of the conditions, the values that the engine and the measures read."""
-        predicates = self.automaton.predicates
-        rows = self.rows
+        tables, rows = self.tables(timeouts), self.rows
         unordered = F.lit(False)
         for name in self.order_by:
             unordered = unordered | F.col(quoted(name)).isNull()
         if self.movement.nulls == "drop":
             rows = rows.where(~unordered)
         if self.all_rows_travel is None:
-            keep = wanted(predicates)
+            keep = self.wanted()
             rows = rows.where(keep if self.movement.nulls == "drop" else keep | unordered)
         own = [F.col(quoted(name)) for name in self.output.travelling]
-        read = computed(predicates, tables)
+        read = self.computed(timeouts)
         if self.movement.shuffle == "packed":
             page, bits = len(tables.pages) - 1, self._mask_beside_bucket(tables)
             bucket = F.shiftleft(self._bucket(unordered), bits)
@@ -169,7 +143,7 @@ class BatchPlan:
                 read[page] = bucket.bitwiseOR(read[page].cast("bigint")).alias(BUCKET)
             else:
                 read.append(bucket.alias(BUCKET))
-        return rows.select(*own, *read, *self.output.argument_columns(), *self.output.tie_columns())
+        return rows.select(*own, *read)
 
     def _mask_beside_bucket(self, tables: Tables) -> int:
         """How many bits the last mask has, if it and the bucket fit one positive number; else 0."""
@@ -193,11 +167,8 @@ class BatchPlan:
     def _sorted(self, prepared: DataFrame) -> DataFrame:
         """Rows of one key in one place, sorted as the packed way sorts them."""
         keys = [F.col(quoted(name)) for name in self.partition_by]
-        moved = (
-            prepared.repartition(self.buckets, *hashed_keys(self.rows.schema, self.partition_by))
-            if keys
-            else prepared.coalesce(1)
-        )
+        together = key_columns(self.rows.schema, self.partition_by)
+        moved = prepared.repartition(self.buckets, *together) if keys else prepared.coalesce(1)
         first = (*self.partition_by, *self.order_by)
         kinds = {field.name: field.dataType for field in prepared.schema.fields}
         rest = [name for name in prepared.columns if name not in first and isinstance(kinds[name], AtomicType)]
@@ -206,7 +177,7 @@ class BatchPlan:
 
     def execution(self) -> Execution:
         """How the plan runs, for explanations."""
-        tables = self.tables()
+        tables = self.tables(timeouts=False)
         moved = {
             "packed": "packed: Arrow batches cut into a cell for each bucket, each bucket sorted by its worker",
             "spark": "spark: rows are moved and sorted by Spark, which is slower and has no bound on a bucket",

@@ -21,13 +21,16 @@ from pyspark.sql.streaming.query import StreamingQuery
 from cepheid.errors import InputError
 from cepheid.spark.embedded import after_interrupt, hushed
 from cepheid.spark.session import context_of
+from cepheid.spark.stream.accounts import Account, account
+from cepheid.spark.stream.checkpoint.layout import Checkpoint
+from cepheid.spark.stream.state.totals import Totals, totals
 
 __all__ = [
     "Counted",
     "Figures",
     "StreamingQuery",
+    "Watch",
     "counted",
-    "figures",
     "read_rows",
     "running",
     "stop",
@@ -80,54 +83,49 @@ def _stream(
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """One micro-batch in figures."""
+    """One micro-batch in figures, and what all buckets hold after it."""
 
-    batch: int
-    events: int
+    account: Account
     seconds: float
-    late: int
-    rejected: int
-    matches: int
-    timeouts: int
     runs: int
     pending: int
     lag: float | None
     """How many seconds the watermark is behind the clock."""
 
 
-def figures(query: StreamingQuery) -> list[Figures]:
-    """The latest micro-batches of a query, in order."""
-    told = [json.loads(progress.json) for progress in query.recentProgress]
-    return [_figures(progress) for progress in told if "cepheid" in progress.get("observedMetrics", {})]
+class Watch:
+    """Follows the micro-batches of a job: adds up what changes in them, from what the checkpoint held before."""
+
+    def __init__(self, session: SparkSession, checkpoint: str) -> None:
+        self.seen: dict[int, Figures] = {}
+        is_begun = Checkpoint(session, checkpoint).last_batch() is not None
+        before = totals(session, checkpoint) if is_begun else Totals(0, 0, 0)
+        self.runs, self.pending = before.runs, before.pending
+
+    def look(self, query: StreamingQuery) -> list[Figures]:
+        """The micro-batches that have ended since the last look."""
+        fresh = []
+        for progress in (json.loads(one.json) for one in query.recentProgress):
+            found = account(progress)
+            if found is None or found.batch in self.seen:
+                continue
+            self.runs += found.runs_change
+            self.pending += found.pending_change
+            seconds = progress.get("durationMs", {}).get("triggerExecution", 0) / 1000
+            self.seen[found.batch] = Figures(found, seconds, self.runs, self.pending, _lag(progress))
+            fresh.append(self.seen[found.batch])
+        return fresh
+
+    def total(self, name: str) -> int:
+        """What all micro-batches together have counted."""
+        return sum(int(getattr(one.account, name)) for one in self.seen.values())
 
 
-def _figures(progress: dict[str, Any]) -> Figures:
-    counts = _counts(progress["observedMetrics"]["cepheid"])
+def _lag(progress: dict[str, Any]) -> float | None:
     watermark = progress.get("eventTime", {}).get("watermark")
-    lag = None
-    if watermark is not None and not watermark.startswith("1970"):  # Spark's watermark before the first event
-        lag = (datetime.now(UTC) - datetime.fromisoformat(watermark)).total_seconds()
-    return Figures(
-        progress["batchId"],
-        counts["events"],
-        progress.get("durationMs", {}).get("triggerExecution", 0) / 1000,
-        counts["late"],
-        counts["rejected"],
-        counts["matches"],
-        counts["timeouts"],
-        counts["runs"],
-        counts["pending"],
-        lag,
-    )
-
-
-def _counts(observed: dict[str, Any]) -> dict[str, int]:
-    """Counts by name. Spark Connect tells values and names apart."""
-    if "values" in observed:
-        observed = {
-            field["name"]: value for field, value in zip(observed["schema"]["fields"], observed["values"], strict=True)
-        }
-    return {name: int(value or 0) for name, value in observed.items()}
+    if watermark is None or watermark.startswith("1970"):  # Spark's watermark before the first event
+        return None
+    return (datetime.now(UTC) - datetime.fromisoformat(watermark)).total_seconds()
 
 
 def running(session: SparkSession) -> frozenset[str]:

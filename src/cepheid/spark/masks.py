@@ -56,6 +56,9 @@ def to_column(expression: Expression) -> Column:
         return expression.column
     if not any(isinstance(node, SparkColumn) for node in walk(expression)):
         return F.expr(str(expression))
+    if isinstance(expression, Operation) and expression.operator is Operator.CASE:
+        guard, value, _ = expression.operands  # what is computed where a Column holds, NULL elsewhere
+        return F.when(to_column(guard), to_column(value))
     if isinstance(expression, Operation) and expression.operator in (Operator.AND, Operator.OR):
         parts = [to_column(operand) for operand in expression.operands]
         result = parts[0]

@@ -14,7 +14,6 @@ from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import ArrayType, DataType, IntegerType, StringType, StructField, StructType
 
 from cepheid.automaton.model import Automaton
-from cepheid.conditions import Schema
 from cepheid.conditions.expression import Aggregate, AggregateFunction
 from cepheid.conditions.measures import Measure, bind_measures
 from cepheid.conditions.printing import quoted
@@ -22,6 +21,7 @@ from cepheid.options import Asked
 from cepheid.rows.assemble import Shape
 from cepheid.rows.columns import shown_columns
 from cepheid.rows.summaries import Summary
+from cepheid.spark.analysis import schema_of
 from cepheid.spark.frames import arrow_schema
 from cepheid.spark.masks import to_column
 from cepheid.syntax.tree import PatternTree
@@ -55,9 +55,7 @@ class Output:
         self._automaton = automaton
         self._partition_by = partition_by
         self._time = rows.schema[order_by[0]].dataType
-        self.measures = bind_measures(
-            dict(asked.measures), tree, Schema.from_arrow(arrow_schema(rows.schema)), partition_by
-        )
+        self.measures = bind_measures(dict(asked.measures), tree, schema_of(rows), partition_by)
         self.every_row = asked.rows == "all"
         bare = bool(self.measures) and not self.every_row and asked.columns is None
         self.columns = None if bare else shown_columns(rows.schema.names, asked.columns)
@@ -65,7 +63,10 @@ class Output:
         self.travelling = tuple(dict.fromkeys((*partition_by, *order_by, *shown)))
         """The columns of the events that the workers need beside bits and values."""
         self._aggregates = tuple(dict.fromkeys(a for measure in self.measures for a in measure.aggregates))
-        self.arguments = tuple(dict.fromkeys(a.argument for a in self._aggregates if a.argument is not None))
+        arguments = dict.fromkeys(a.argument for a in self._aggregates if a.argument is not None)
+        self.arguments = tuple(sorted(arguments, key=str))
+        """What measures read of events. Sorted: the columns that hold it are numbered, and state keeps these columns,
+        so the order of the measures must not matter."""
         self._types = self._types_of_aggregates()
         self.shape(timeouts=False).check_names(partition_by, [measure.name for measure in self.measures])
 

@@ -15,10 +15,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cepheid.engine.assignments import Assignments, Integers
 from cepheid.engine.matcher import Matcher
 from cepheid.rows.arrange import Arranged
-from cepheid.rows.assemble import Assignments
-from cepheid.rows.columns import Integers, check_range, times_of
+from cepheid.rows.columns import check_range, times_of
 from cepheid.spark.workers import Work, gathered
 
 

@@ -14,13 +14,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cepheid.engine.assignments import Assignments
 from cepheid.engine.columns import columns_of
 from cepheid.engine.matcher import match_partitions
-from cepheid.engine.negation_after import Gaps, Sift
 from cepheid.engine.tables.tabulate import Tables
 from cepheid.errors import InputError, LimitError
 from cepheid.rows.arrange import Arranged, arrange
-from cepheid.rows.assemble import Assignments, Shape, assemble
+from cepheid.rows.assemble import Shape, assemble
 from cepheid.rows.columns import check_range
 from cepheid.spark.cells import cells_of, narrowed, rows_of
 
@@ -113,11 +113,10 @@ class Work:
         table = assemble(events, found[self.timeouts], self.shape)
         yield from table.combine_chunks().to_batches(max_chunksize=10_000)
 
-    def whole_partitions(self, events: Arranged, gaps: Gaps | None = None) -> Iterator[pa.RecordBatch]:
-        """The result for partitions of which all events are here; `gaps`: nots that are looked at behind the engine."""
+    def whole_partitions(self, events: Arranged) -> Iterator[pa.RecordBatch]:
+        """The result for partitions of which all events are here."""
         columns = columns_of(events.time, self.bits(events), self.values(events), self.tables)
-        sift = None if gaps is None else Sift(gaps, self.tables, columns)
-        found = match_partitions(self.tables, columns, events.bounds, where=events.where, sift=sift)
+        found = match_partitions(self.tables, columns, events.bounds, where=events.where)
         yield from self.result(events, found)
 
     def refuse_nulls(self, table: pa.Table) -> None:
@@ -142,7 +141,6 @@ class MatchPacked(Work):
     """Matches all buckets of a Spark partition at once: one call of the engine, whatever the number of keys."""
 
     max_bucket_bytes: int
-    gaps: Gaps | None = None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         table = unpacked(batches, self.partition_by, self.max_bucket_bytes, _SORTED_BY_SPARK)
@@ -152,7 +150,7 @@ class MatchPacked(Work):
         encoded = encoded_keys(table, self.partition_by)
         events = arrange(table, self.partition_by, self.order_by, by_all_columns=True, encoded=encoded)
         check_range(events.time, self.tables.automaton)
-        yield from self.whole_partitions(events, self.gaps)
+        yield from self.whole_partitions(events)
 
 
 _SORTED_BY_SPARK = ' or, if one key is that large, shuffle="spark", which does not hold a bucket in memory;'

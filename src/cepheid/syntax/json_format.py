@@ -80,6 +80,8 @@ def to_json(tree: PatternTree) -> str:
         pattern["skip"] = _skip(tree.skip)
     if tree.once_per is not None:
         pattern["once_per"] = _span(tree.once_per)
+    if tree.parameters:
+        pattern["parameters"] = dict(tree.parameters)
     return _laid_out(pattern)
 
 
@@ -97,6 +99,10 @@ def from_json(text: str) -> PatternTree:
         raise MalformedPatternError(
             f"JSON line {error.lineno}, column {error.colno}", f"this is not JSON: {error.msg}", "Correct the text."
         ) from None
+    except MalformedPatternError:
+        raise
+    except ValueError as error:  # a number of thousands of digits
+        raise MalformedPatternError("JSON", f"it cannot be read: {error}", "Give smaller numbers.") from None
     except RecursionError:
         raise _too_deep() from None
     try:

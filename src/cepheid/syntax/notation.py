@@ -1,14 +1,16 @@
 """Patterns as text for people: a tree comes in; Python that rebuilds it, or one compact line, goes out.
 
-`repr` and `str` of a pattern use these, and so may explanations and errors. Neither is read back by Cepheid: Python
-reads the first, and JSON (`json_format`) is for storing.
+`repr` and `str` of a pattern use these, and so may explanations and errors. Python reads the first; the second is read
+back by the room `notation`, so each form that is added here has its place in the grammar there.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 
 from cepheid.syntax.durations import to_text as span_to_text
+from cepheid.syntax.sql_pieces import inside, one_line, parts
 from cepheid.syntax.tree import (
     AllOf,
     AllOfMembers,
@@ -18,6 +20,7 @@ from cepheid.syntax.tree import (
     Contiguity,
     Element,
     EventCount,
+    Fold,
     Gaps,
     Link,
     Loop,
@@ -57,6 +60,8 @@ def to_python(tree: PatternTree, name: str = "Pattern") -> str:
         steps.append(f"skip({_skip_argument(tree.skip)})")
     if tree.once_per is not None:
         steps.append(f"once_per({_span_argument(tree.once_per)})")
+    if tree.parameters:
+        steps.append(f"bind({', '.join(f'{name}={value!r}' for name, value in tree.parameters)})")
     start = name if steps and steps[0].startswith(("begin(", "not_before(")) else f"{name}()"
     return ".".join((start, *steps))
 
@@ -221,6 +226,8 @@ def _skip_argument(skip: Skip) -> str:
     return f"skip.{skip.kind.value}({_quoted(skip.target)}{', or_fail=True' if skip.or_fail else ''})"
 
 
+_CLAUSES = ("within", "by", "skip", "once", "with")
+"""The words that begin a clause, and so may follow a key."""
 _ARROWS = {
     Link.BEGIN: "",
     Link.NEXT: " -> ",
@@ -248,15 +255,17 @@ def to_text(tree: PatternTree) -> str:
     elif tree.window is not None:
         after.append(f"within {span_to_text(tree.window)}")
     if tree.partition_by:
-        after.append(f"by {', '.join(map(_named, tree.partition_by))}")
+        after.append(f"by {', '.join(map(_key, tree.partition_by))}")
     if tree.skip.kind is not SkipKind.NO_SKIP:
-        target = "" if tree.skip.target is None else f" {tree.skip.target}"
+        target = "" if tree.skip.target is None else f" {_named(tree.skip.target)}"
         fail = " or fail" if tree.skip.or_fail else ""
         after.append(f"skip {tree.skip.kind.value.replace('_', ' ')}{target}{fail}")
     if tree.once_per is not None:
         after.append(f"once per {span_to_text(tree.once_per)}")
+    if tree.parameters:
+        after.append(f"with {', '.join(f'{name} = {json.dumps(value)}' for name, value in tree.parameters)}")
     before_it = [f"{nots} before"] if nots else []
-    return " ".join((*before_it, _sequence_text(tree.body) or "(nothing)", *((", ".join(after),) if after else ())))
+    return " ".join((*before_it, _sequence_text(tree.body) or "(no element)", *((", ".join(after),) if after else ())))
 
 
 def quantifier(loop: Loop) -> str:
@@ -276,7 +285,7 @@ class _Text(PartVisitor[str]):
     """One element or not, without its link."""
 
     def variable(self, element: Element, body: Variable) -> str:
-        folds = [f"fold {fold.name} = {fold.init}, then {fold.update}" for fold in body.folds]
+        folds = [_fold_text(fold) for fold in body.folds]
         return _quantified(_named(body.name) + _bracketed(body.condition), element, folds)
 
     def group(self, element: Element, body: Sequence) -> str:
@@ -311,12 +320,13 @@ def _bound_extras(part: Element | Not) -> list[str]:
         extras.append(f"within {span_to_text(part.within_previous)} since previous")
     if isinstance(part, Element) and part.within_since is not None:
         since = part.within_since
-        extras.append(f"within {span_to_text(since.span)} since {_named(since.variable)}")
+        variable = _backquoted("previous") if since.variable == "previous" else _named(since.variable)
+        extras.append(f"within {span_to_text(since.span)} since {variable}")
     return extras
 
 
 def _with_extras(text: str, extras: list[str]) -> str:
-    return f"{text}<{'; '.join(_one_line(extra) for extra in extras)}>" if extras else text
+    return f"{text}<{'; '.join(extras)}>" if extras else text
 
 
 def _loop_extras(element: Element) -> list[str]:
@@ -341,11 +351,33 @@ def _loop_extras(element: Element) -> list[str]:
 
 def _named(name: str) -> str:
     """The name, in backquotes where it could be taken for something else."""
-    return name if name.isidentifier() else f"`{name}`"
+    return name if name.isidentifier() else _backquoted(name)
+
+
+def _key(name: str) -> str:
+    """A column of the key; a clause may follow it, so the words that begin one stand in backquotes."""
+    return _backquoted(name) if name.lower() in _CLAUSES else _named(name)
+
+
+def _backquoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _fold_text(fold: Fold) -> str:
+    return f"fold {_named(fold.name)} = [{one_line(fold.init)}] then [{one_line(fold.update)}]"
 
 
 def _bracketed(condition: Condition | None) -> str:
-    return "" if condition is None else f"[{_one_line(condition_text(condition))}]"
+    return "" if condition is None else f"[{_written(condition)}]"
+
+
+def _written(condition: Condition) -> str:
+    """A condition that can be read back: a text that looks like combined parts stands in parentheses once more."""
+    if isinstance(condition, AllOf | AnyOf):
+        word = " AND " if isinstance(condition, AllOf) else " OR "
+        return word.join(f"({_written(part)})" for part in condition.parts)
+    text = one_line(condition_text(condition))
+    return f"({text})" if parts(text) is not None or inside(text) is not None else text
 
 
 def condition_text(condition: Condition) -> str:
@@ -356,7 +388,3 @@ def condition_text(condition: Condition) -> str:
         word = " AND " if isinstance(condition, AllOf) else " OR "
         return word.join(f"({condition_text(part)})" for part in condition.parts)
     return _name_of(condition)
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split()) if "\n" in text or "\r" in text else text

@@ -34,15 +34,18 @@ from cepheid.syntax.tree import (
     describe,
     elements,
     negations,
-    variables,
+    walk,
 )
 from cepheid.syntax.windows import PATTERN, lengths
 
+MAXIMUM_DEPTH = 50
+"""How deep groups and AND and OR of conditions may be nested."""
 _NAME = re.compile(r"[^\s`\x00-\x1f](?:[^`\x00-\x1f]*[^\s`\x00-\x1f])?")
 
 
 def check_part(tree: PatternTree) -> None:
     """Raises `MalformedPatternError` for what is wrong however the pattern goes on or is used as a group."""
+    _check_depth(tree)
     _check_names(tree)
     _check_links(tree.body, PATTERN)
     for _, element in elements(tree.body):
@@ -53,6 +56,16 @@ def check_part(tree: PatternTree) -> None:
         _check_condition(before.condition, f"not_before {before.name!r}")
     _check_lengths(tree)
     _check_partition_by(tree)
+
+
+def _check_depth(tree: PatternTree) -> None:
+    for path, part in walk(tree.body):
+        if len(path) > MAXIMUM_DEPTH:
+            raise MalformedPatternError(
+                describe(part),
+                f"it is nested more than {MAXIMUM_DEPTH} deep",
+                "Write a flatter pattern: brackets without quantifier mean nothing.",
+            )
 
 
 def _check_names(tree: PatternTree) -> None:
@@ -78,12 +91,13 @@ def _named(tree: PatternTree) -> Iterator[tuple[str, str]]:
     """Every name of the pattern, with how an error calls its owner."""
     for before in tree.not_before:
         yield before.name, f"not_before {before.name!r}"
-    for _, negation in negations(tree.body):
-        yield negation.name, describe(negation)
-    for _, element, variable in variables(tree.body):
-        yield variable.name, describe(element)
-        for fold in variable.folds:
-            yield fold.name, f"fold {fold.name!r} of {describe(element)}"
+    for _, part in walk(tree.body):
+        if isinstance(part, Not):
+            yield part.name, describe(part)
+        elif isinstance(part.body, Variable):
+            yield part.body.name, describe(part)
+            for fold in part.body.folds:
+                yield fold.name, f"fold {fold.name!r} of {describe(part)}"
 
 
 def _check_links(sequence: Sequence, owner: str) -> None:
@@ -259,7 +273,11 @@ def _check_gaps(gaps: Gaps, maximum: int | None, what: str) -> None:
             )
 
 
-def _check_condition(condition: Condition | None, owner: str) -> None:
+def _check_condition(condition: Condition | None, owner: str, depth: int = 0) -> None:
+    if depth > MAXIMUM_DEPTH:
+        raise MalformedPatternError(
+            owner, f"its condition is nested more than {MAXIMUM_DEPTH} deep", "Write one SQL text instead."
+        )
     if isinstance(condition, SqlText) and not condition.text.strip():
         raise MalformedPatternError(
             owner,
@@ -270,7 +288,7 @@ def _check_condition(condition: Condition | None, owner: str) -> None:
         if not condition.parts:
             raise MalformedPatternError(owner, "an AND or OR has no parts", "Give it at least one condition.")
         for part in condition.parts:
-            _check_condition(part, owner)
+            _check_condition(part, owner, depth + 1)
 
 
 def _check_lengths(tree: PatternTree) -> None:

@@ -62,8 +62,8 @@ def _check_nots_before_any_event(tree: PatternTree) -> None:
     for _, element in nots_before_any_event(tree.body):
         raise MalformedPatternError(
             describe(element),
-            "a match can reach it before any event is taken, because all that comes before it may be skipped",
-            "Let an element that is not optional come before it; for what must not come before the match use "
+            "a match can reach it before any event is taken, because everything before it is optional",
+            "Put an element that is not optional before it; for what must not come before the match use "
             f"Pattern.not_before({element.name!r}).",
         )
 
@@ -76,7 +76,7 @@ def _check_nots_at_the_end(tree: PatternTree) -> None:
             if element.link is NotLink.NOT_FOLLOWED_BY and unbounded:
                 raise MalformedPatternError(
                     describe(element),
-                    "not_followed_by at the end of a pattern needs a window, or it would have to wait for ever",
+                    "not_followed_by at the end of a pattern needs a window, or it would wait forever",
                     f'Add within("10 minutes") to the pattern, or within("10 minutes", since="previous") after '
                     f"not_followed_by({element.name!r}).",
                 )

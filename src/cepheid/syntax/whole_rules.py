@@ -11,7 +11,7 @@ from cepheid.syntax.tree import Contiguity, Element, Loop, Path, PatternTree, ar
 
 
 def check_whole(tree: PatternTree) -> None:
-    """Raises `MalformedPatternError` for a whole loop that could wait for ever."""
+    """Raises `MalformedPatternError` for a whole loop that could wait forever."""
     at_the_end = set(elements_at_the_end(tree.body))
     for path, element in elements(tree.body):
         if element.loop is not None and element.loop.whole and path in at_the_end:

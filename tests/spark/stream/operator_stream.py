@@ -20,9 +20,11 @@ from cepheid.conditions.arrow.evaluation import evaluate_or_fall_back
 from cepheid.engine.columns import _bits
 from cepheid.engine.tables.tabulate import Options, tabulate
 from cepheid.rows.assemble import Shape
-from cepheid.spark.stream import store as streaming_store
-from cepheid.spark.stream.bucket import KEYS, REASON, TIME, StreamWork
+from cepheid.spark.keys import HASHES
 from cepheid.spark.stream.operator import KIND, StreamOperator
+from cepheid.spark.stream.state import store as streaming_store
+from cepheid.spark.stream.state.bucket import StreamWork
+from cepheid.spark.stream.time import REASON, TIME
 from cepheid.spark.workers import BUCKET, PAYLOAD, Pack, mask_name, value_name
 from cepheid.syntax.tree import PatternTree
 
@@ -43,11 +45,14 @@ class OperatorStream:
         forgetful: bool = False,
         identity: str = "{}",
         is_arrival: bool = False,
+        on_error: str = "stop",
+        every_row: bool = False,
+        **limits: int,
     ) -> None:
-        tables = tabulate(build(tree, bind(tree, Schema.from_arrow(schema))), Options(timeouts=timeouts))
+        tables = tabulate(build(tree, bind(tree, Schema.from_arrow(schema))), Options(timeouts=timeouts, **limits))
         self.tables, self.schema, self.partition_by, self.buckets = tables, schema, tuple(partition_by), buckets
         names = tuple(schema.names)
-        shape = Shape(tables.automaton.variables, tables.automaton.looping, names, with_moment=True)
+        shape = Shape(tables.automaton.variables, tables.automaton.looping, names, True, every_row)
         work = StreamWork(
             tables.for_workers(),
             self.partition_by,
@@ -58,6 +63,7 @@ class OperatorStream:
             names,
             identity,
             is_arrival,
+            on_error,
         )
         self.work = work
         # The extractor lets every cell through: the plan leaves the watermarked column behind, so Spark drops nothing.
@@ -76,6 +82,13 @@ class OperatorStream:
         for batch in Pack()(self._prepared(rows).combine_chunks().to_batches()):
             for bucket, cell in zip(batch.column(BUCKET).to_pylist(), batch.column(PAYLOAD).to_pylist(), strict=True):
                 self._feed(bucket, cell)
+
+    def go_on_from(self, stream: OperatorStream) -> OperatorStream:
+        """Start with the state that another stream has left in the store."""
+        self.watermark_ms, self.tester = stream.watermark_ms, stream.tester
+        self.tester.processor = StreamOperator(self.work)
+        self.tester.processor.init(self.tester.handle)
+        return self
 
     def end(self) -> None:
         """End the input in all buckets."""
@@ -110,7 +123,7 @@ class OperatorStream:
             added[mask_name(page)] = pa.array(np.ascontiguousarray(bits[:, page]).view(np.int64))
         for index, expression in enumerate(self.tables.columns):
             added[value_name(index)] = evaluate_or_fall_back(expression, rows)
-        added |= {name: pa.array(words[:, number]) for number, name in enumerate(KEYS)}
+        added |= {name: pa.array(words[:, number]) for number, name in enumerate(HASHES)}
         added[BUCKET] = pa.array((words[:, 0] % self.buckets).astype(np.int32))
         for name, column in added.items():
             rows = rows.append_column(name, column)

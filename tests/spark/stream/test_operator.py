@@ -16,10 +16,15 @@ from spark.stream.operator_stream import OperatorStream
 from syntax.strategies import patterns
 
 from cepheid import Pattern
+from cepheid.engine.runs.live import live
 from cepheid.engine.tables.programs import NotCompiled
-from cepheid.errors import SkipError, StateError
-from cepheid.spark.stream import store as streaming_store
-from cepheid.spark.stream.identity import identity
+from cepheid.errors import LimitError, SkipError, StateError
+from cepheid.spark.stream.accounts import COUNTED
+from cepheid.spark.stream.checkpoint.identity import Identity
+from cepheid.spark.stream.state import store as streaming_store
+from cepheid.spark.stream.state.bucket import BucketRuns
+from cepheid.spark.stream.state.reader import SavedBucket
+from cepheid.spark.stream.state.store import BucketStore
 from cepheid.syntax.tree import EventCount, PatternTree
 
 SCHEMA = pa.schema(
@@ -46,6 +51,10 @@ def table(rows: list[dict[str, Any]]) -> pa.Table:
 
 def stream_of(tree: PatternTree, timeouts: bool = True, **more: Any) -> OperatorStream:
     return OperatorStream(tree, SCHEMA, ["key"], ["ts", "id"], timeouts, **more)
+
+
+def ids(matches: list[dict[str, Any]]) -> list[tuple[int, int]]:
+    return sorted((match["a"]["id"], match["b"]["id"]) for match in matches)
 
 
 def milliseconds(second: float) -> int:
@@ -102,6 +111,7 @@ def test_any_disorder_and_any_split_give_what_batch_gives(
             latest = max([latest, *(round((row["ts"] - BEGIN) / timedelta(milliseconds=1)) + BEGIN_MS for row in part)])
             begin += size
         stream.batch(table([]), latest - delay)
+        assert_all_accounted(stream, len(rows))
         stream.end()
     except (NotCompiled, SkipError):
         return
@@ -109,8 +119,8 @@ def test_any_disorder_and_any_split_give_what_batch_gives(
         streaming_store.SMALL_JOURNAL = before
     late = {row["id"] for row in stream.found["late"]}
     in_time = [row for row in rows if row["id"] not in late]
-    assert sum(row["events"] for row in stream.counts) == len(rows)
-    assert len(stream.found["late"]) == len(late) == sum(row["late"] for row in stream.counts)
+    assert len(stream.found["late"]) == len(late)
+    assert_all_accounted(stream, len(rows))
     if not in_time:
         assert stream.found["matches"] == stream.found["timeouts"] == []
         return
@@ -271,25 +281,60 @@ def test_a_step_that_was_not_committed_is_forgotten() -> None:
     assert [(m["a"]["id"], m["b"]["id"]) for m in stream.found["matches"]] == [(1, 3)]
 
 
-def test_state_of_something_else_is_refused_with_the_difference() -> None:
-    def named(fingerprint: str, text: str, buckets: list[int]) -> str:
-        return identity(fingerprint, text, True, buckets, ["key"], ["ts"], {"ts": "timestamp"}, {}, "event", {})
+def named(fingerprint: str = "f1", text: str = "a ~> b", buckets: tuple[int, ...] = (0,)) -> str:
+    columns = {"ts": "timestamp"}
+    return Identity(fingerprint, text, True, buckets, ("key",), ("ts",), columns, {}, (), "event").to_json()
 
-    stream = stream_of(A_B.tree, buckets=1, identity=named("f1", "a ~> b", [0]))
+
+def test_state_of_something_else_is_refused_with_the_difference() -> None:
+    stream = stream_of(A_B.tree, buckets=1, identity=named())
     stream.batch(table([event(1, 1, "a")]), 0)
-    handle = stream.tester.handle
     for other, shown in (
-        (named("f2", "a ~> c", [0]), "was a ~> b\n.*is a ~> c"),
-        (named("f1", "", [0, 1]), "2 buckets"),
+        (named("f2", "a ~> c"), "was a ~> b\n.*is a ~> c"),
+        (named(buckets=(0, 1)), "2 buckets"),
     ):
-        again = stream_of(A_B.tree, buckets=1, identity=other)
-        again.tester.handle.value_states["head"].state = handle.value_states["head"].state
         with pytest.raises(StateError, match=shown):
-            again.batch(table([event(2, 2, "a")]), 0)
-    renamed = stream_of(A_B.tree, buckets=1, identity=named("f1", "x ~> y", [0]))
-    renamed.tester.handle.value_states["head"].state = handle.value_states["head"].state
-    renamed.tester.handle.map_states["journal"].state = handle.map_states["journal"].state
-    renamed.batch(table([event(2, 2, "b")]), 0)
+            stream_of(A_B.tree, buckets=1, identity=other).go_on_from(stream).batch(table([event(2, 2, "a")]), 0)
+    stream_of(A_B.tree, buckets=1, identity=named(text="x ~> y")).go_on_from(stream).batch(table([event(2, 2, "b")]), 0)
+
+
+@pytest.mark.parametrize("journal", [0, 1 << 20], ids=["with a base", "with a journal"])
+def test_names_limits_and_the_form_of_rows_may_change(monkeypatch: pytest.MonkeyPatch, journal: int) -> None:
+    """All in one process, as in one Spark session: what the earlier start left in memory is not used."""
+    monkeypatch.setattr(streaming_store, "SMALL_JOURNAL", journal)
+
+    def of(a: str, b: str) -> PatternTree:
+        rising = f"name = 'b' AND price > LAST({a}.price)"
+        return Pattern.begin(a).where("name = 'a'").followed_by(b).where(rising).within("10 seconds").tree
+
+    def started(tree: PatternTree, **more: Any) -> OperatorStream:
+        stream = stream_of(of("a", "b"), buckets=1)
+        stream.batch(table([event(1, 1, "a", price=1), event(2, 2, "a", price=5)]), 0)
+        stream.batch(table([]), milliseconds(3))
+        again = stream_of(tree, buckets=1, **more).go_on_from(stream)
+        again.batch(table([event(4, 3, "b", price=3)]), milliseconds(3))
+        again.batch(table([]), milliseconds(5))
+        return again
+
+    for a, b in (("a", "b"), ("b", "a"), ("low", "high")):
+        [match] = started(of(a, b)).found["matches"]
+        assert (match[a]["id"], match[b]["id"]) == (1, 3)
+    rows = started(of("b", "a"), every_row=True).found["matches"]
+    assert [(row["variable"], row["sequence"], row["id"]) for row in rows] == [("b", 1, 1), ("a", 2, 3)]
+    with pytest.raises(LimitError, match="max_runs is 1"):
+        started(of("a", "b"), max_runs=1)
+    assert len(started(of("a", "b"), max_runs=2).found["matches"]) == 1
+
+
+def test_columns_may_change_their_order() -> None:
+    stream = stream_of(A_B.tree, buckets=1)
+    stream.batch(table([event(1, 1, "a"), event(9, 2, "a")]), 0)
+    stream.batch(table([]), milliseconds(2))
+    reordered = pa.schema([SCHEMA.field(name) for name in ("price", "name", "id", "ts", "key")])
+    again = OperatorStream(A_B.tree, reordered, ["key"], ["ts", "id"], True, buckets=1).go_on_from(stream)
+    again.batch(table([event(10, 3, "b")]).select(reordered.names), milliseconds(2))
+    again.batch(table([]), milliseconds(10))
+    assert ids(again.found["matches"]) == [(1, 3), (2, 3)]
 
 
 def test_by_arrival_events_are_handled_as_they_come() -> None:
@@ -304,3 +349,96 @@ def test_by_arrival_events_are_handled_as_they_come() -> None:
     assert [(t["key"], t["at"]) for t in stream.found["timeouts"]] == [("idle", BEGIN + timedelta(seconds=13))]
     stream.batch(table([event(2, 6, "a", key="idle")]), milliseconds(13))  # the clock was set back
     assert [row["id"] for row in stream.found["late"]] == [6]
+
+
+TWO = Pattern.begin("a").where("name = 'a'").followed_by_any("b").where("name = 'b'").within("10 seconds")
+"""Without a skip strategy: each b goes with each a before it."""
+
+
+def poisoned(on_error: str, **limits: int) -> OperatorStream:
+    """Key p has three matches at second 4; key k is as it should be."""
+    stream = stream_of(TWO.tree, buckets=1, on_error=on_error, **{"max_matches_per_event": 2, **limits})
+    stream.batch(table([event(second, second, "a", key="p") for second in (1, 2, 3)] + [event(1, 9, "a")]), 0)
+    stream.batch(table([]), milliseconds(3))
+    stream.batch(table([event(4, 4, "b", key="p"), event(5, 5, "b"), event(5, 6, "a", key="p")]), milliseconds(3))
+    stream.batch(table([]), milliseconds(6))
+    return stream
+
+
+def test_an_event_over_a_limit_stops_the_query_and_a_larger_limit_goes_on() -> None:
+    with pytest.raises(LimitError, match=r"key = 'p'(?s:.*)larger limit(?s:.*)on_error=\"skip_key\""):
+        poisoned("stop")
+    stream = stream_of(TWO.tree, buckets=1, max_matches_per_event=2)
+    stream.batch(table([event(second, second, "a") for second in (1, 2, 3)] + [event(4, 4, "b")]), 0)
+    with pytest.raises(LimitError):
+        stream.batch(table([event(9, 9, "c")]), milliseconds(5))
+    with pytest.raises(LimitError):  # as often as it is tried
+        stream_of(TWO.tree, buckets=1, max_matches_per_event=2).go_on_from(stream).batch(
+            table([event(9, 9, "c")]), milliseconds(5)
+        )
+    again = stream_of(TWO.tree, buckets=1, max_matches_per_event=3).go_on_from(stream)
+    again.batch(table([event(9, 9, "c")]), milliseconds(5))
+    assert ids(again.found["matches"]) == [(1, 4), (2, 4), (3, 4)]
+
+
+@pytest.mark.parametrize("forgets", [False, True])
+@pytest.mark.parametrize("on_error", ["skip_moment", "skip_key"])
+def test_a_poisonous_event_is_rejected_and_everything_else_goes_on(on_error: str, forgets: bool) -> None:
+    stream = poisoned(on_error)
+    assert ids(stream.found["matches"]) == [(9, 5)]
+    is_key = on_error == "skip_key"
+    rejected = {row["id"]: row["reason"] for row in stream.found["rejected"]}
+    assert sorted(rejected) == ([4, 6] if is_key else [4])
+    assert rejected[4].startswith("the event at key = 'p', ts = ") and "max_matches_per_event is 2" in rejected[4]
+    assert ("partial matches of its key were dropped" in rejected[4]) == is_key
+    if forgets:  # another worker reads it from the store, where it must not come again
+        streaming_store._MEMORY.clear()
+    stream.batch(table([event(7, 7, "a", key="p"), event(8, 8, "b", key="p")]), milliseconds(6))
+    stream.batch(table([]), milliseconds(8))
+    if is_key:
+        assert ids(stream.found["matches"]) == [(7, 8), (9, 5)]
+    else:  # its partial matches are still there, and the next b is poisonous as well
+        assert [row["id"] for row in stream.found["rejected"]] == [4, 8]
+    assert_all_accounted(stream, 9)
+
+
+def test_matches_over_the_limit_when_time_moves_on_are_rejected_with_their_key() -> None:
+    quiet = Pattern.begin("a").where("name = 'a'").not_followed_by("b").where("name = 'b'").within("10 seconds")
+    rows = [event(1, number, "a", key="p") for number in range(3)] + [event(1, 9, "a")]
+    for on_error in ("skip_key", "skip_moment"):
+        stream = stream_of(quiet.tree, False, buckets=1, on_error=on_error, max_matches_per_event=2)
+        stream.batch(table(rows), 0)
+        stream.batch(table([]), milliseconds(2))
+        stream.batch(table([]), milliseconds(12))
+        assert [match["a"]["id"] for match in stream.found["matches"]] == [9]
+        assert sorted(row["id"] for row in stream.found["rejected"]) == [0, 1, 2]
+        assert "key = 'p', as time moves on: 3 matches end here" in stream.found["rejected"][0]["reason"]
+        assert_all_accounted(stream, 4)
+
+
+def assert_all_accounted(stream: OperatorStream, events: int) -> None:
+    """Every event is in one class, for each call and for all of them; and the changes add up to what is there."""
+    for row in stream.counts:
+        classes = ("late", "rejected", "handled", "pending_change")
+        assert row["events"] == sum(row[name] for name in classes)
+    total = {name: sum(row[name] for row in stream.counts) for name in COUNTED}
+    assert total["events"] == events
+    assert total["rejected"] == len(stream.found["rejected"]) and total["late"] == len(stream.found["late"])
+    held = saved_buckets(stream)
+    assert total["pending_change"] == sum(bucket.pending_events for bucket in held)
+    assert total["runs_change"] == sum(len(live(bucket.matcher, bucket.watermark)[0]) for bucket in held)
+
+
+def saved_buckets(stream: OperatorStream) -> list[BucketRuns]:
+    """The state as a checkpoint has it; what is in memory is not used, and stays."""
+    in_memory = dict(streaming_store._MEMORY)
+    streaming_store._MEMORY.clear()
+    found = []
+    for number in range(stream.buckets):
+        saved = SavedBucket()
+        saved.head = stream.tester.handle.value_states["head"].state.get(number)
+        for name, values in saved.maps.items():
+            values.update(stream.tester.handle.map_states[name].state.get(number, {}))
+        found.append(BucketStore(saved, stream.work).load(number)[1])
+    streaming_store._MEMORY.update(in_memory)
+    return found

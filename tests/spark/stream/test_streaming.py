@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import time
 import warnings
-from collections.abc import Iterator
-from datetime import datetime, timedelta
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,9 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from cepheid import InputError, Pattern, StateError
+from cepheid import InputError, LimitError, Pattern, StateError
 from cepheid.spark import StateReader, files, table
+from cepheid.spark.stream.accounts import Account, accounts
 
 NOON = datetime(2025, 1, 1, 12)
 DDL = "key string, ts timestamp, id long, name string"
@@ -77,17 +79,20 @@ def test_outputs_restart_and_flush(spark: SparkSession, source: Source, tmp_path
     source.put(("x", 3, 8, "b"))
     query = start()
     query.awaitTermination()
-    assert ids(spark.read.parquet(out).collect(), "a", "b") == [(1, 5)]
+    assert ids(files(out).read(spark).collect(), "a", "b") == [(1, 5)]
     assert ids(spark.table("timeouts").collect(), "a", "b") == [(2, None)]
     assert [row["at"] for row in spark.table("timeouts").collect()] == [NOON + timedelta(seconds=22)]
     assert [(row["id"], row["at"]) for row in spark.table("late").collect()] == [(8, None)]
     rejected = {row["id"]: row["reason"] for row in spark.table("rejected").collect()}
     assert rejected == {3: "no time", 4: "a time further ahead than max_ahead", 7: "a time before 1970"}
     assert query.lastProgress.eventTime["watermark"] == "2025-01-01T12:00:40.000Z"  # unwanted events move time, too
-    counts = [progress.observedMetrics["cepheid"].asDict() for progress in query.recentProgress]
-    assert sum(count["events"] or 0 for count in counts) == 8
-    assert sum(count["matches"] or 0 for count in counts) == 1
-    assert sum(count["late"] or 0 for count in counts) == 1
+    counted = accounts(query)
+    for one in counted:
+        assert one.rows == one.irrelevant + one.late + one.rejected + one.handled + one.pending_change
+    total = {name: sum(getattr(one, name) for one in counted) for name in Account.__slots__}
+    assert (total["rows"], total["irrelevant"], total["late"], total["rejected"]) == (9, 1, 1, 3)
+    assert (total["matches"], total["timeouts"], total["runs_change"]) == (1, 1, 1)
+    assert StateReader(found(), checkpoint).totals().runs == total["runs_change"]
 
     other = Pattern.begin("a").where("name = 'a'").followed_by("b").where("name = 'c'").within("20 seconds")
     with pytest.raises(StateError, match=r"was a\[name = 'a'\] ~> b\[name = 'b'\]"):
@@ -108,24 +113,116 @@ def test_outputs_restart_and_flush(spark: SparkSession, source: Source, tmp_path
     renamed = Pattern.begin("p").where("name = 'a'").followed_by("b").where("name = 'b'").within("20 seconds")
     source.put(("z", 41, 9, "b"), ("y", 42, 10, "a"))
     start(renamed).awaitTermination()
-    assert ids(spark.read.parquet(out).collect(), "a", "b") == [(1, 5)]  # 40 seconds is not behind the watermark yet
+    assert ids(files(out).read(spark).collect(), "a", "b") == [(1, 5)]  # 40 seconds is not behind the watermark yet
     assert sorted(row["id"] for row in StateReader(found(), checkpoint).pending().collect()) == [9, 10]
     assert sorted(row["id"] for row in StateReader.open(spark, checkpoint).pending().collect()) == [9, 10]
     query = start(flush=True)
     assert query.exception() is None
-    matches = spark.read.parquet(out).collect()
+    matches = files(out).read(spark).collect()
     assert ids(matches, "a", "b") == [(1, 5), (6, 9)]
-    assert {row["query"] for row in matches} == {query.id}
     assert ids(spark.table("timeouts").collect(), "a") == [(10,)]
+    assert (StateReader(found(), checkpoint).totals().runs, StateReader(found(), checkpoint).totals().pending) == (0, 0)
     with pytest.raises(StateError, match="has been ended by flush=True"):
         start()
+
+
+def test_what_may_change_between_starts(spark: SparkSession, source: Source, tmp_path: Path) -> None:
+    """In one session, whose workers live on: names of variables, also swapped, the form of rows, measures, limits."""
+
+    def of(a: str, b: str) -> Pattern:
+        later = f"name = 'b' AND id > LAST({a}.id)"
+        return Pattern.begin(a).where("name = 'a'").followed_by(b).where(later).within("5 minutes")
+
+    def run(pattern: Pattern, **more: Any) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = []
+        start = {name: more.pop(name) for name in ("on_error", "trigger") if name in more}
+        query = pattern.match(source.stream, partition_by="key", order_by=["ts", "id"], watermark="0 s", **more).start(
+            matches=lambda rows, batch: found.extend(row.asDict(recursive=True) for row in rows.collect()),
+            rejected=lambda rows, batch: found.extend(row.asDict(recursive=True) for row in rows.collect()),
+            checkpoint=str(tmp_path / f"checkpoint {'measures' in more}"),
+            **{"trigger": "available now", **start},
+        )
+        query.awaitTermination()
+        return found
+
+    source.put(("x", 1, 1, "a"), ("y", 1, 2, "a"))
+    assert run(of("a", "b")) == []
+    source.put(("x", 2, 11, "b"), ("x", 3, 3, "a"))
+    [match] = run(of("b", "a"))
+    assert (match["b"]["id"], match["a"]["id"]) == (1, 11)
+    source.put(("x", 4, 12, "b"), ("x", 5, 4, "a"))
+    rows = run(of("low", "high"), rows="all")
+    assert [(row["variable"], row["sequence"], row["id"]) for row in rows] == [("low", 1, 3), ("high", 2, 12)]
+    source.put(("y", 6, 5, "a"), ("y", 7, 6, "a"), ("x", 8, 13, "b"))
+    with pytest.raises(LimitError, match=r"max_runs is 1(?s:.*)same checkpoint"):
+        run(of("low", "high"), max_runs=1)
+    rejected = run(of("low", "high"), max_runs=1, on_error="skip_key")
+    assert sorted(row["id"] for row in rejected if "reason" in row) == [5, 6]
+    assert [(row["low"]["id"], row["high"]["id"]) for row in rejected if "reason" not in row] == [(4, 13)]
+
+    def measured(a: str, b: str, **measures: str) -> list[dict[str, Any]]:
+        return run(of(a, b), measures={name: text.format(a=a, b=b) for name, text in measures.items()})
+
+    measured("a", "b", total="SUM({a}.id)", kind="LAST({b}.name)")
+    source.put(("z", 9, 20, "a"))
+    measured("a", "b", total="SUM({a}.id)", kind="LAST({b}.name)")
+    source.put(("z", 10, 21, "b"))
+    [row] = measured("b", "a", last="LAST({b}.name)", most="MAX({a}.id)")
+    assert (row["last"], row["most"]) == ("b", 20)
+    with pytest.raises(StateError, match="what measures read of events: was id, name"):
+        measured("a", "b", total="SUM({a}.id + 1)", kind="LAST({b}.name)")
+
+
+def test_time_moves_on_with_the_clock_while_the_source_is_silent(
+    spark: SparkSession, source: Source, tmp_path: Path
+) -> None:
+    """A missing answer is noticed although no event comes at all; what comes too late after that is late."""
+    unanswered = Pattern.begin("a").where("name = 'a'").not_followed_by("b").where("name = 'b'").within("2 seconds")
+    found = unanswered.match(source.stream, partition_by="key", order_by=["ts", "id"], watermark="1 second")
+    query = found.start(matches="memory", late="memory", checkpoint=str(tmp_path / "c"), idle="1 second")
+    now = datetime.now(UTC).replace(tzinfo=None, microsecond=0)
+    source.put(("x", now.isoformat(), 1, "a"))
+    wait_for(lambda: spark.table("matches").count())
+    [match] = spark.table("matches").collect()
+    assert (match["a"]["id"], match["at"]) == (1, now + timedelta(seconds=2))
+    lines = list((tmp_path / "c" / "cepheid" / "control").glob("*.txt"))
+    source.put(("x", (now + timedelta(seconds=1)).isoformat(), 2, "b"))
+    wait_for(lambda: spark.table("late").count())
+    assert [row["id"] for row in spark.table("late").collect()] == [2]
+    counted = accounts(query)
+    assert sum(one.rows for one in counted) == 2 and sum(one.handled for one in counted) == 1
+    time.sleep(2)
+    query.stop()
+    assert list((tmp_path / "c" / "cepheid" / "control").glob("*.txt")) == lines  # nothing waits: time stands still
+    again = found.start(matches="memory", late="memory", checkpoint=str(tmp_path / "c"), trigger="available now")
+    again.awaitTermination()  # lines that move time are no flush
+
+
+def wait_for(is_so: Callable[[], Any], seconds: float = 60) -> None:
+    until = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < until, "nothing came"
+        time.sleep(0.2)
+
+
+def test_a_second_query_on_a_checkpoint_is_refused(spark: SparkSession, source: Source, tmp_path: Path) -> None:
+    def start() -> Any:
+        found = A_B.match(source.stream, partition_by="key", order_by="ts")
+        return found.start(matches="memory", checkpoint=str(tmp_path / "c"), name="first", trigger="1 hour")
+
+    query = start()
+    with pytest.raises(StateError, match=r"a query 'first' runs on the checkpoint .* already"):
+        start()
+    assert query.isActive
+    query.stop()
+    start().stop()
 
 
 def test_a_further_stateful_operator_can_follow(spark: SparkSession, source: Source, tmp_path: Path) -> None:
     """A windowed count of the matches of two patterns, by the moments at which they were decided; the stream brings its
     own watermark."""
-    from cepheid.spark.stream.plan import FoundInStream
-    from cepheid.spark.stream.sinks import PROVIDER, ROCKSDB
+    from cepheid.spark.stream.found import FoundInStream
+    from cepheid.spark.stream.query import PROVIDER, ROCKSDB
 
     stream = source.stream.withWatermark("ts", "5 seconds")
     found = A_B.match(stream, partition_by="key", order_by=["ts", "id"], measures={"first": "FIRST(a.id)"})
@@ -155,8 +252,10 @@ def test_a_further_stateful_operator_can_follow(spark: SparkSession, source: Sou
     rows = {row["window"]["start"]: row["n"] for row in spark.table("counts").collect()}
     assert rows == {NOON: 3, NOON + timedelta(minutes=1): 1}
     counted = [progress.observedMetrics for progress in query.recentProgress]
-    assert {name.rsplit(".", 1)[0] for names in counted for name in names} == {"cepheid.matches"}
-    assert sum(row["matches"] for rows in counted for row in rows.values()) == 4
+    names = {name for names in counted for name in names}
+    assert {name.rsplit(".", 1)[0] for name in names} == {"cepheid.matches", "cepheid.read.matches"}
+    found_by = [row["matches"] for rows in counted for name, row in rows.items() if name.startswith("cepheid.matches")]
+    assert sum(found_by) == 4
 
 
 def test_what_is_refused(spark: SparkSession, source: Source, tmp_path: Path) -> None:
@@ -185,6 +284,20 @@ def test_what_is_refused(spark: SparkSession, source: Source, tmp_path: Path) ->
     spark.createDataFrame([("m",)], "match_id string").write.saveAsTable("plain")
     with pytest.raises(InputError, match="cannot be merged into"):
         match().start(matches=table("plain"), checkpoint=str(tmp_path / "c"))
+    for name in ("__bucket", "__Mask_0", "__reason"):
+        with pytest.raises(InputError, match=f"column {name!r}, a name that Cepheid uses itself"):
+            match(stream=source.stream.withColumn(name, F.lit(1)))
+    with pytest.raises(InputError, match="on_error='ignore' is neither"):
+        match().start(matches="console", checkpoint=str(tmp_path / "c"), on_error="ignore")
+    for more in ({"flush": True}, {"trigger": "available now"}):
+        with pytest.raises(InputError, match="waits for events, and this query ends"):
+            match().start(matches="console", checkpoint=str(tmp_path / "c"), idle="1 second", **more)
+    with pytest.raises(InputError, match="moves the watermark, but the stream brings one of its own"):
+        match(stream=marked).start(matches="console", checkpoint=str(tmp_path / "c"), idle="1 second")
+    with pytest.raises(InputError, match="idle = 'soon' is no length of time"):
+        match().start(matches="console", checkpoint=str(tmp_path / "c"), idle="soon")
+    with pytest.raises(InputError, match="is not understood by Spark"):
+        match().start(matches="console", checkpoint=str(tmp_path / "c"), trigger={"processingTime": "soon"})
     with pytest.raises(InputError, match="takes events in the order in which they come"):
         match(time="arrival")
     with pytest.warns(UserWarning, match="the pattern has no window"):

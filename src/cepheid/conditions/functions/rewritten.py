@@ -7,7 +7,7 @@ from typing import Any
 
 from cepheid.conditions import types
 from cepheid.conditions.carets import Span
-from cepheid.conditions.expression import Call, Expression, Literal, Name, Operation, Operator
+from cepheid.conditions.expression import Call, Cast, Expression, Literal, Name, Operation, Operator
 from cepheid.conditions.functions.definition import Rewritten
 
 _NOTHING = Literal(None, type=types.NULL)
@@ -41,7 +41,10 @@ FIXED_UNITS = {
 def _whole_units_between(unit: Expression, start: Expression, end: Expression, span: Span) -> Expression:
     """Whole units from start to end, cut towards zero: a difference of microseconds, divided."""
     assert isinstance(unit, Name)
-    micros = tuple(Call("UNIX_MICROS", (moment,), span=moment.span) for moment in (end, start))
+    micros = tuple(
+        Call("UNIX_MICROS", (Cast(moment, type=types.TIMESTAMP, span=moment.span),), span=moment.span)
+        for moment in (end, start)
+    )
     length = Literal(FIXED_UNITS[unit.parts[0].upper()], type=types.LONG)
     return Operation(Operator.INTEGER_DIVIDE, (Operation(Operator.SUBTRACT, micros, span=span), length), span=span)
 

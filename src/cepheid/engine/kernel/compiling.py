@@ -5,6 +5,9 @@ lie in a zip or a wheel), and does not notice when a function that another one c
 for first: `CEPHEID_CACHE`, else beside the package, else the user's cache directory; in it, a directory named by the
 sources of the kernel, wherever they lie: all copies of one version share what is compiled. Where none can be written,
 the kernel is compiled anew in each process, and the log says so.
+
+What is kept is pickle, and reading it runs it: the directory belongs to whoever runs the kernel and to nobody else, one
+that others own or could have written to is not used, and files that cannot be read are compiled anew.
 """
 
 from __future__ import annotations
@@ -45,7 +48,9 @@ def _place() -> Path | None:
     for candidate in candidates:
         place = candidate / f"kernel-{SOURCES}"
         try:
-            place.mkdir(parents=True, exist_ok=True)
+            place.mkdir(parents=True, exist_ok=True, mode=0o700)
+            if not _is_private(place):
+                continue
             probe = place / f".probe-{os.getpid()}"
             probe.touch()
             probe.unlink()
@@ -53,6 +58,21 @@ def _place() -> Path | None:
             continue
         return place
     return None
+
+
+def _is_private(place: Path) -> bool:
+    """Whether nobody but this user has written to the directory; from now on nobody else can read it either."""
+    if not hasattr(os, "getuid"):  # Windows keeps a user's directories apart by other means
+        return True
+    found = place.stat()
+    if found.st_uid != os.getuid():
+        logger.warning("compiled code in %s is not used: the directory belongs to another user", place)
+        return False
+    if found.st_mode & 0o022 and any(place.iterdir()):
+        logger.warning("compiled code in %s is not used: others can write there. Remove the directory", place)
+        return False
+    place.chmod(0o700)
+    return True
 
 
 PLACE = _place()
@@ -106,6 +126,18 @@ class _Kept(caching.FunctionCache):
     """numba's cache of one function, at the kernel's place."""
 
     _impl_class = _Form
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """What was kept; nothing if it is damaged, so that it is compiled anew and kept again."""
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception as error:  # a damaged pickle raises whatever its bytes say
+            logger.warning("compiled code in %s is damaged and made anew: %r", self.cache_path, error)
+        try:
+            self.flush()
+        except OSError:
+            self.disable()
+        return None
 
 
 def _decorated(function: _Function, **options: Any) -> _Function:

@@ -9,6 +9,7 @@ import numpy as np
 
 from cepheid.engine.kernel.buffer import sort_nodes
 from cepheid.engine.kernel.compiling import compiled, inlined
+from cepheid.engine.kernel.forbidding import forbid, is_forbidden, was_forbidden
 from cepheid.engine.kernel.layout import *
 from cepheid.engine.kernel.machine import evaluate
 from cepheid.engine.kernel.timers import add_timer, pop_timer
@@ -23,16 +24,31 @@ def later_by(moment, length):
 
 
 @compiled
-def earliest_deadline(params, positions, ways, time, runs, nodes, run):
+def way_deadline(a, time, nodes, way, row, node):
+    """When time is over for a continuation, rival or whole loop (`row` of `way`): the least of the pattern's window and
+    its bounds (rules 6 and 17), but not before the event taken last."""
+    due = min(
+        later_by(time[nodes[node, N_START]], a.params[P_WITHIN]), later_by(time[nodes[node, N_EVENT]], row[C_GAP])
+    )
+    for index in range(row[C_SINCE], row[C_SINCE_END], 2):
+        link = np.int64(node)
+        while link != NONE and nodes[link, N_STATE] & VARIABLE != a.lists[index]:
+            link = np.int64(nodes[link, N_PREVIOUS])
+        if link != NONE:
+            due = min(due, later_by(time[nodes[link, N_EVENT]], a.lists[index + 1]))
+    return max(due, time[nodes[node, N_EVENT]])
+
+
+@compiled
+def earliest_deadline(a, time, runs, nodes, run):
     """When the first open continuation of a run runs out of time."""
     node = runs[run, R_NODE]
     position = runs[run, R_POSITION]
-    window = later_by(time[nodes[node, N_START]], params[P_WITHIN])
     due = np.int64(NEVER)
-    first = positions[position, S_CONTINUATIONS]
-    for way in range(first, positions[position, S_CONTINUATIONS_END]):
+    first = a.positions[position, S_CONTINUATIONS]
+    for way in range(first, a.positions[position, S_CONTINUATIONS_END]):
         if runs[run, R_OPEN] >> (way - first) & 1:
-            due = min(due, min(window, later_by(time[nodes[node, N_EVENT]], ways[way, C_GAP])))
+            due = min(due, way_deadline(a, time, nodes, way, a.ways[way], node))
     return due
 
 
@@ -44,13 +60,36 @@ def guarded_until(params, guards, time, nodes, guard, node):
 
 
 @compiled
-def ending_due(params, positions, guards, time, runs, nodes, run, is_next):
-    """When the last not of an ending stops guarding; a not_next only counts until the next event."""
-    ending = runs[run, R_POSITION]
+def ending_due(a, time, runs, nodes, run, is_next):
+    """When an ending waits for nothing more: nots have stopped guarding, a not_next only counts until the next event,
+    and whole loops are out of time."""
+    ending, node = runs[run, R_POSITION], runs[run, R_NODE]
     due = np.int64(-NEVER)
-    for guard in range(positions[ending, S_CONTINUATIONS], positions[ending, S_CONTINUATIONS_END]):
-        if is_next or guards[guard, G_KIND] == NOT_FOLLOWED:
-            due = max(due, guarded_until(params, guards, time, nodes, guard, runs[run, R_NODE]))
+    for guard in range(a.positions[ending, S_CONTINUATIONS], a.positions[ending, S_CONTINUATIONS_END]):
+        if is_next or a.guards[guard, G_KIND] == NOT_FOLLOWED:
+            due = max(due, guarded_until(a.params, a.guards, time, nodes, guard, node))
+    first = a.positions[ending, S_ENDINGS]
+    for way in range(first, a.positions[ending, S_ENDINGS_END]):
+        if runs[run, R_OPEN] >> (WHOLE + way - first) & 1:
+            due = max(due, way_deadline(a, time, nodes, way, a.ways[way], node))
+    return due
+
+
+@compiled
+def last_deadline(a, time, runs, nodes, run):
+    """The last deadline of what an ending waits for and that has one; -NEVER if nothing has."""
+    ending, node = runs[run, R_POSITION], runs[run, R_NODE]
+    due = np.int64(-NEVER)
+    for guard in range(a.positions[ending, S_CONTINUATIONS], a.positions[ending, S_CONTINUATIONS_END]):
+        until = guarded_until(a.params, a.guards, time, nodes, guard, node)
+        if until != NEVER:
+            due = max(due, until)
+    first = a.positions[ending, S_ENDINGS]
+    for way in range(first, a.positions[ending, S_ENDINGS_END]):
+        if runs[run, R_OPEN] >> (WHOLE + way - first) & 1:
+            until = way_deadline(a, time, nodes, way, a.ways[way], node)
+            if until != NEVER:
+                due = max(due, until)
     return due
 
 
@@ -109,33 +148,6 @@ def is_forestalled(a, e, w, run, start, last):
 
 
 @compiled
-def forbid(params, ordinal, forbidden, nodes, slots, slot, node):
-    """Apply the skip strategy to an emitted match (rule 8). Returns DONE or what is wrong."""
-    kind = params[P_SKIP]
-    start = nodes[node, N_START]
-    if kind == TO_NEXT:
-        forbidden[start] = 1
-        return DONE
-    allowed = ordinal[nodes[node, N_EVENT]] + 1
-    if kind != PAST_LAST:
-        found = np.int64(NONE)
-        link = np.int64(node)
-        while link != NONE:
-            if nodes[link, N_STATE] & VARIABLE == params[P_SKIP_VARIABLE]:
-                found = np.int64(nodes[link, N_EVENT])
-                if kind == TO_LAST:
-                    break
-            link = np.int64(nodes[link, N_PREVIOUS])
-        if found == NONE:
-            return SKIP_TARGET_MISSING if params[P_OR_FAIL] else DONE
-        if found == start and params[P_OR_FAIL]:
-            return SKIP_TO_START
-        allowed = ordinal[found]
-    slots[slot, K_FIRST_ALLOWED] = max(slots[slot, K_FIRST_ALLOWED], allowed)
-    return DONE
-
-
-@compiled
 def emit(a, e, w, slot, partition, moment):
     """The candidates of one moment, in order, through the skip filter. Returns DONE or what is wrong."""
     count = w.counters[Q_CANDIDATES]
@@ -146,9 +158,7 @@ def emit(a, e, w, slot, partition, moment):
     for place in range(count):
         node = w.candidates[place]
         start = w.nodes[node, N_START]
-        if e.ordinal[start] < w.slots[slot, K_FIRST_ALLOWED]:
-            continue
-        if a.params[P_SKIP] == TO_NEXT and e.forbidden[start] != 0:
+        if is_forbidden(a, e, w, slot, start):
             continue
         if a.params[P_NOT_BEFORE] > 0:
             if happened_before(a.params, a.not_before, a.programs, e.time, e.ordinal, e.before, w.nodes, node):
@@ -157,16 +167,17 @@ def emit(a, e, w, slot, partition, moment):
         if emitted > a.params[P_MAX_MATCHES]:
             w.counters[Q_PROBLEM_VALUE] = count
             return TOO_MANY_MATCHES
-        out = w.counters[Q_MATCHES]
-        w.matches[out, 0] = node
-        w.matches[out, 1] = moment
-        w.matches[out, 2] = partition
-        w.counters[Q_MATCHES] = out + 1
+        if a.params[P_ONCE_PER] == 0 or moment >= w.slots[slot, K_SILENT_UNTIL]:  # rule 19
+            out = w.counters[Q_MATCHES]
+            w.matches[out, 0] = node
+            w.matches[out, 1] = moment
+            w.matches[out, 2] = partition
+            w.counters[Q_MATCHES] = out + 1
+            w.slots[slot, K_SILENT_UNTIL] = later_by(moment, a.params[P_ONCE_PER])
         if a.params[P_SKIP] != NO_SKIP:
-            problem = forbid(a.params, e.ordinal, e.forbidden, w.nodes, w.slots, slot, node)
+            problem = forbid(a.params, e.ordinal, e.forbidden, w.nodes, w.slots, slot, node, moment)
             if problem != DONE:
                 return problem
-            w.slots[slot, K_FORBIDDEN_AT] = moment
     return DONE
 
 
@@ -206,6 +217,21 @@ def pop_due(timers, counters, slots, extra, due, window_ended, slot, moment, ord
 
 
 @compiled
+def decide_without_deadline(a, e, w, slot, run, moment):
+    """The input ends (rules 6 and 16): what the endings of a list wait for without a deadline, a not_next or a whole
+    loop, ends now; nots with one go on guarding."""
+    while run != NONE:
+        if w.runs[run, R_POSITION] >= a.params[P_POSITIONS] and w.runs[run, R_OPEN] != 0:
+            if ending_due(a, e.time, w.runs, w.nodes, run, True) == NEVER:
+                last = last_deadline(a, e.time, w.runs, w.nodes, run)
+                if last <= moment:
+                    decide_ending(w.runs, w.nodes, w.candidates, w.counters, run)
+                else:
+                    add_timer(w.timers, w.counters, w.slots, slot, K_TIMERS, last, run, w.extra[run, X_GENERATION])
+        run = np.int64(w.runs[run, R_NEXT])
+
+
+@compiled
 def moment_decided(a, e, w, slot, partition, moment, ordinal, is_end):
     """Decide everything that falls due at one moment: timeouts first, then matches. Returns DONE or what is wrong."""
     due = pop_due(w.timers, w.counters, w.slots, w.extra, w.due, w.window_ended, slot, moment, ordinal, is_end)
@@ -217,16 +243,11 @@ def moment_decided(a, e, w, slot, partition, moment, ordinal, is_end):
             continue
         node = w.runs[run, R_NODE]
         start = w.nodes[node, N_START]
-        is_forbidden = e.ordinal[start] < w.slots[slot, K_FIRST_ALLOWED] or (
-            a.params[P_SKIP] == TO_NEXT and e.forbidden[start] != 0
-        )
-        if is_forbidden and w.slots[slot, K_FORBIDDEN_AT] < moment:
+        if was_forbidden(a, e, w, slot, start, moment):
             continue
         first = a.positions[position, S_CONTINUATIONS]
-        window = later_by(e.time[start], a.params[P_WITHIN])
         for way in range(first, a.positions[position, S_CONTINUATIONS_END]):
-            deadline = min(window, later_by(e.time[w.nodes[node, N_EVENT]], a.ways[way, C_GAP]))
-            if w.window_ended[place] or deadline <= moment:
+            if w.window_ended[place] or way_deadline(a, e.time, w.nodes, way, a.ways[way], node) <= moment:
                 w.runs[run, R_OPEN] &= ~(1 << (way - first))
         if w.runs[run, R_OPEN] == 0:
             w.nodes[node, N_STATE] -= OPEN
@@ -234,7 +255,7 @@ def moment_decided(a, e, w, slot, partition, moment, ordinal, is_end):
                 w.candidates[reports] = node
                 reports += 1
         else:
-            following = earliest_deadline(a.params, a.positions, a.ways, e.time, w.runs, w.nodes, run)
+            following = earliest_deadline(a, e.time, w.runs, w.nodes, run)
             if following != NEVER:
                 add_timer(w.timers, w.counters, w.slots, slot, K_TIMERS, following, run, w.extra[run, X_GENERATION])
     if reports > 1:
@@ -249,13 +270,10 @@ def moment_decided(a, e, w, slot, partition, moment, ordinal, is_end):
         run = w.due[place]
         if w.runs[run, R_POSITION] >= a.params[P_POSITIONS] and w.runs[run, R_OPEN] != 0:
             decide_ending(w.runs, w.nodes, w.candidates, w.counters, run)
-    if is_end:  # a not_next that would wait for an event without end
-        run = w.slots[slot, K_FRESH]
-        while run != NONE:
-            if w.runs[run, R_POSITION] >= a.params[P_POSITIONS] and w.runs[run, R_OPEN] != 0:
-                if ending_due(a.params, a.positions, a.guards, e.time, w.runs, w.nodes, run, True) == NEVER:
-                    decide_ending(w.runs, w.nodes, w.candidates, w.counters, run)
-            run = np.int64(w.runs[run, R_NEXT])
+    if is_end:
+        decide_without_deadline(a, e, w, slot, np.int64(w.slots[slot, K_FRESH]), moment)
+        for position in range(a.params[P_POSITIONS], w.lists.shape[1] // L_SIZE):
+            decide_without_deadline(a, e, w, slot, np.int64(w.lists[slot, L_SIZE * position + L_HEAD]), moment)
     if w.counters[Q_CANDIDATES] > 0:
         return emit(a, e, w, slot, partition, moment)
     return DONE

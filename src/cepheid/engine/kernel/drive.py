@@ -11,7 +11,7 @@ import numpy as np
 
 from cepheid.engine.kernel.compiling import borrowed, compiled
 from cepheid.engine.kernel.deciding import fall_due, moment_decided
-from cepheid.engine.kernel.events import handle
+from cepheid.engine.kernel.events import fits, handle
 from cepheid.engine.kernel.layout import *
 from cepheid.engine.kernel.lists import clear, rebuild_index
 
@@ -19,8 +19,7 @@ from cepheid.engine.kernel.lists import clear, rebuild_index
 @compiled
 def finish_slot(a, e, w, slot, partition, finish, moment):
     """Behind the last event of a partition: time moves on to a moment, or the input ends (rule 10)."""
-    live = w.slots[slot, K_LIVE]
-    if w.counters[Q_MATCHES] + live + 2 > w.matches.shape[0] or w.counters[Q_TIMEOUTS] + live + 2 > w.timeouts.shape[0]:
+    if not fits(a, w, slot, np.int64(2)):
         return GROW
     if finish == ADVANCE:
         w.slots[slot, K_NOW] = max(w.slots[slot, K_NOW], moment)
@@ -43,7 +42,9 @@ def reset_slot(a, w, slot, first):
         w.slots[slot, place] = NONE
     w.slots[slot, K_LIVE] = 0
     w.slots[slot, K_FIRST_ALLOWED] = first
+    w.slots[slot, K_ALLOWED_BEFORE] = first
     w.slots[slot, K_FORBIDDEN_AT] = -NEVER
+    w.slots[slot, K_SILENT_UNTIL] = -NEVER
     w.counters[Q_FREE_TIMER] = NONE
     w.counters[Q_USED_TIMERS] = 0
 

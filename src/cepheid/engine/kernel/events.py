@@ -39,7 +39,9 @@ from cepheid.engine.kernel.deciding import (
     is_forestalled,
     moment_decided,
     start_timers,
+    way_deadline,
 )
+from cepheid.engine.kernel.forbidding import is_forbidden
 from cepheid.engine.kernel.layout import *
 from cepheid.engine.kernel.lists import clear, is_gone, place_in_index, settle, sweep
 from cepheid.engine.kernel.machine import evaluate, update_registers
@@ -93,6 +95,8 @@ def create(a, e, w, event, parent_run, parent_node, variable, target):
                 run,
                 variable,
                 event,
+                w.nodes,
+                parent_node,
             )
     count = w.counters[Q_CREATED]
     w.created[count, 0] = parent_node
@@ -100,6 +104,47 @@ def create(a, e, w, event, parent_run, parent_node, variable, target):
     w.created[count, 2] = target
     w.created[count, 3] = run
     w.counters[Q_CREATED] = count + 1
+
+
+@inlined
+def greedy_takers(a, e, w, run, row, node, event, held, gone):
+    """The greedy loops that could take an event, as bits (rule 5). Those whose link or until is over are struck out."""
+    takers = 0
+    rivals = 0
+    if row[S_RIVALS] < row[S_RIVALS_END]:
+        rivals = w.extra[run, X_RIVALS]
+    if rivals:
+        for number in range(row[S_RIVALS_END] - row[S_RIVALS]):
+            if not rivals >> number & 1:
+                continue
+            rival = row[S_RIVALS] + number
+            if held & a.rival_sets[rival, B_OVER]:
+                rivals &= ~(1 << number)
+                continue
+            holds = held & a.rival_sets[rival, B_TAKES] != 0
+            if holds and gone < np.uint64(a.rivals[rival, C_GAP]) and not held & a.rival_sets[rival, B_REFUSED]:
+                if not row[S_SINCE] or e.time[event] < way_deadline(a, e.time, w.nodes, rival, a.rivals[rival], node):
+                    takers |= 1 << number
+            if (
+                a.rivals[rival, C_KIND] == STRICT
+                or (holds and a.rivals[rival, C_KIND] == RELAXED)
+                or held & a.rival_sets[rival, B_NOT_FOLLOWED]
+            ):
+                rivals &= ~(1 << number)
+        w.extra[run, X_RIVALS] = rivals
+    return takers
+
+
+@inlined
+def is_lost(a, e, w, row, way, node, event, is_next, held, takers, gone):
+    """Whether a continuation ends at an event before it can take it: by a not, an until, a greedy loop, or time."""
+    return (
+        (is_next and held & a.sets[way, B_NOT_NEXT])  # rule 7
+        or held & a.sets[way, B_OVER]  # rule 4
+        or takers & a.ways[way, C_RIVALS]  # rule 5
+        or gone >= np.uint64(a.ways[way, C_GAP])  # rule 6
+        or (row[S_SINCE] and e.time[event] >= way_deadline(a, e.time, w.nodes, way, a.ways[way], node))  # rule 17
+    )
 
 
 @inlined
@@ -111,24 +156,7 @@ def step(a, e, w, run, position, event, is_next):
     gone = np.uint64(0)
     if row[S_GAP]:
         gone = np.uint64(e.time[event]) - np.uint64(e.time[w.nodes[node, N_EVENT]])
-    takers = 0
-    rivals = 0
-    if row[S_RIVALS] < row[S_RIVALS_END]:
-        rivals = w.extra[run, X_RIVALS]
-    if rivals:
-        for number in range(row[S_RIVALS_END] - row[S_RIVALS]):  # rule 5
-            if not rivals >> number & 1:
-                continue
-            rival = row[S_RIVALS] + number
-            if held & a.rival_sets[rival, B_OVER]:
-                rivals &= ~(1 << number)
-                continue
-            holds = held & a.rival_sets[rival, B_TAKES] != 0
-            if holds and gone < np.uint64(a.rivals[rival, C_GAP]) and not held & a.rival_sets[rival, B_REFUSED]:
-                takers |= 1 << number
-            if a.rivals[rival, C_KIND] == STRICT or (holds and a.rivals[rival, C_KIND] == RELAXED):
-                rivals &= ~(1 << number)
-        w.extra[run, X_RIVALS] = rivals
+    takers = greedy_takers(a, e, w, run, row, node, event, held, gone)
     is_open = w.runs[run, R_OPEN]
     for number in range(row[S_CONTINUATIONS_END] - row[S_CONTINUATIONS]):
         if not is_open >> number & 1:
@@ -136,12 +164,7 @@ def step(a, e, w, run, position, event, is_next):
         way = row[S_CONTINUATIONS] + number
         kind = a.ways[way, C_KIND]
         holds = held & a.sets[way, B_TAKES] != 0
-        if (
-            (is_next and held & a.sets[way, B_NOT_NEXT])  # rule 7
-            or held & a.sets[way, B_OVER]  # rule 4
-            or takers & a.ways[way, C_RIVALS]  # rule 5
-            or gone >= np.uint64(a.ways[way, C_GAP])  # rule 6
-        ):
+        if is_lost(a, e, w, row, way, node, event, is_next, held, takers, gone):
             is_open &= ~(1 << number)
             continue
         if holds and not held & a.sets[way, B_REFUSED]:
@@ -162,8 +185,35 @@ def begin_runs(a, e, w, event):
 
 
 @inlined
+def see_whole(a, e, w, run, row, node, event, is_next, held):
+    """Show an event to the whole loops of an ending (rule 16). Returns whether none of them takes it; those that can
+    take no more are struck out."""
+    gone = np.uint64(0)
+    if row[S_GAP]:
+        gone = np.uint64(e.time[event]) - np.uint64(e.time[w.nodes[node, N_EVENT]])
+    takers = greedy_takers(a, e, w, run, row, node, event, held, gone)
+    is_open = w.runs[run, R_OPEN]
+    for number in range(row[S_ENDINGS_END] - row[S_ENDINGS]):
+        bit = 1 << (WHOLE + number)
+        if not is_open & bit:
+            continue
+        way = row[S_ENDINGS] + number
+        if is_lost(a, e, w, row, way, node, event, is_next, held, takers, gone):
+            is_open &= ~bit
+            continue
+        holds = held & a.sets[way, B_TAKES] != 0
+        if holds and not held & a.sets[way, B_REFUSED]:
+            return False
+        kind = a.ways[way, C_KIND]
+        if kind == STRICT or (holds and kind == RELAXED) or held & a.sets[way, B_NOT_FOLLOWED]:
+            is_open &= ~bit
+    w.runs[run, R_OPEN] = is_open
+    return True
+
+
+@inlined
 def see_ending(a, e, w, slot, run, event, is_next):
-    """Show an event to a run that only waits for nots at the end (rule 7). Returns whether it goes on waiting."""
+    """Show an event to a run that only waits at its end (rules 7 and 16). Returns whether it goes on waiting."""
     node = w.runs[run, R_NODE]
     if w.runs[run, R_OPEN] == 0:
         return False
@@ -184,10 +234,18 @@ def see_ending(a, e, w, slot, run, event, is_next):
             w.nodes[node, N_STATE] -= PENDING
             return False
         waits = waits or not is_not_next
+    is_changed = is_next
+    if row[S_ENDINGS] < row[S_ENDINGS_END]:
+        before = w.runs[run, R_OPEN]
+        if not see_whole(a, e, w, run, row, node, event, is_next, held):
+            w.nodes[node, N_STATE] -= PENDING
+            return False
+        is_changed = is_changed or w.runs[run, R_OPEN] != before
+        waits = waits or w.runs[run, R_OPEN] >> WHOLE != 0
     if not waits:
         decide_ending(w.runs, w.nodes, w.candidates, w.counters, run)
-    elif is_next:
-        due = ending_due(a.params, a.positions, a.guards, e.time, w.runs, w.nodes, run, False)
+    elif is_changed:
+        due = ending_due(a, e.time, w.runs, w.nodes, run, False)
         start_timers(a.params, e.ordinal, w.runs, w.extra, w.nodes, w.timers, w.counters, w.slots, slot, run, due)
     return waits
 
@@ -316,6 +374,44 @@ def is_same(created, one, other):
     return created[one, 0] == created[other, 0] and created[one, 1] == created[other, 1]
 
 
+@compiled
+def satisfied(a, e, w, position, event, run):
+    """Which havings hold on arrival at a position, as bits (rule 15). They read registers alone."""
+    bits = np.int64(0)
+    for index in range(a.positions[position, S_HAVING], a.positions[position, S_HAVING_END], 3):
+        begin, end = a.lists[index + 1], a.lists[index + 2]
+        if evaluate(a.code, e.values, e.known, w.registers, w.stack, w.counters, begin, end, event, run):
+            bits |= 1 << a.lists[index]
+        if w.counters[Q_PROBLEM] != NONE and w.counters[Q_PROBLEM_VALUE] == NONE:
+            w.counters[Q_PROBLEM_VALUE] = len(a.programs) + a.lists[index]
+    return bits
+
+
+@compiled
+def open_whole(a, e, w, ending, node):
+    """The whole loops of an ending that may take a further event after the last one, as bits of the run's state."""
+    bits = np.int64(0)
+    first = a.positions[ending, S_ENDINGS]
+    for way in range(first, a.positions[ending, S_ENDINGS_END]):
+        if way_deadline(a, e.time, w.nodes, way, a.ways[way], node) > e.time[w.nodes[node, N_EVENT]]:
+            bits |= 1 << (WHOLE + way - first)
+    return bits
+
+
+@inlined
+def accepts(a, e, w, position, having, node):
+    """Whether a match ends on arrival at a position, where these havings hold."""
+    if a.positions[position, S_ACCEPTS] == PERHAPS:
+        for index in range(a.positions[position, S_ENDINGS], a.positions[position, S_ENDINGS_END]):
+            ending = a.lists[index]
+            if a.positions[ending, S_CONTINUATIONS] < a.positions[ending, S_CONTINUATIONS_END]:
+                continue
+            if not a.positions[ending, S_NEEDED] & ~having and open_whole(a, e, w, ending, node) == 0:
+                return True
+        return False
+    return a.positions[position, S_ACCEPTS] == AT_ONCE
+
+
 @inlined
 def make_nodes(a, e, w, event):
     """Give every created entry its node, and list the nodes that are complete as candidates."""
@@ -324,7 +420,11 @@ def make_nodes(a, e, w, event):
         if place == 0 or a.params[P_AMBIGUOUS] == 0 or not is_same(w.created, place - 1, place):
             node = new_node(w.nodes, w.counters, event, w.created[place, 0], w.created[place, 1])
         w.created[place, 4] = node
-        if a.positions[w.created[place, 2], S_ACCEPTS] and not w.nodes[node, N_STATE] & COMPLETE:
+        target, having = w.created[place, 2], np.int64(0)
+        if a.positions[target, S_HAVING] < a.positions[target, S_HAVING_END]:
+            having = satisfied(a, e, w, target, event, np.int64(w.created[place, 3]))
+            w.created[place, 5] = having
+        if not w.nodes[node, N_STATE] & COMPLETE and accepts(a, e, w, target, having, node):
             w.nodes[node, N_STATE] |= COMPLETE
             if a.params[P_NOT_BEFORE_READS]:
                 if is_forestalled(a, e, w, np.int64(w.created[place, 3]), np.int64(w.nodes[node, N_START]), event):
@@ -345,8 +445,9 @@ def join(a, e, w, slot, run, event):
 
 
 @compiled
-def place_endings(a, e, w, slot, source, event):
-    """Runs that only wait for the nots of an ending, with the registers of the run that came there."""
+def place_endings(a, e, w, slot, source, event, having):
+    """Runs that only wait for the nots of an ending, with the registers of the run that came there, where these havings
+    hold."""
     node = w.runs[source, R_NODE]
     position = w.runs[source, R_POSITION]
     state = np.int64(WAITS)
@@ -354,15 +455,21 @@ def place_endings(a, e, w, slot, source, event):
         if is_forestalled(a, e, w, source, np.int64(w.nodes[node, N_START]), event):
             state |= FORESTALLED
     for index in range(a.positions[position, S_ENDINGS], a.positions[position, S_ENDINGS_END]):
+        ending = a.lists[index]
+        if a.positions[ending, S_NEEDED] & ~having:
+            continue
         run = new_run(w.runs, w.counters)
         w.runs[run, R_NODE] = node
-        w.runs[run, R_POSITION] = a.lists[index]
-        w.runs[run, R_OPEN] = state
+        w.runs[run, R_POSITION] = ending
+        w.runs[run, R_OPEN] = state | open_whole(a, e, w, ending, node)
+        if len(w.extra) > 1:
+            rivals = a.positions[ending, S_RIVALS_END] - a.positions[ending, S_RIVALS]
+            w.extra[run, X_RIVALS] = (1 << rivals) - 1
         if a.params[P_REGISTERS] > 0:
             for register in range(w.registers.shape[1]):
                 w.registers[run, register] = w.registers[source, register]
         w.nodes[node, N_STATE] += PENDING
-        due = ending_due(a.params, a.positions, a.guards, e.time, w.runs, w.nodes, run, True)
+        due = ending_due(a, e.time, w.runs, w.nodes, run, True)
         start_timers(a.params, e.ordinal, w.runs, w.extra, w.nodes, w.timers, w.counters, w.slots, slot, run, due)
         join(a, e, w, slot, run, event)
 
@@ -375,28 +482,29 @@ def place_created(a, e, w, slot, event, lingers):
         if run == NONE:
             continue
         node, target = np.int64(w.created[place, 4]), w.created[place, 2]
-        start = w.nodes[node, N_START]
-        is_forbidden = e.ordinal[start] < w.slots[slot, K_FIRST_ALLOWED] or (
-            a.params[P_SKIP] == TO_NEXT and e.forbidden[start] != 0
-        )
-        if is_forbidden and not lingers:
+        if not lingers and is_forbidden(a, e, w, slot, w.nodes[node, N_START]):
             free_run(w.runs, w.extra, w.counters, run)
             continue
         w.runs[run, R_NODE] = node
         row = a.positions[target]
         if row[S_ENDINGS] < row[S_ENDINGS_END] and not w.nodes[node, N_STATE] & COMPLETE:
-            place_endings(a, e, w, slot, run, event)
-        if row[S_CONTINUATIONS] == row[S_CONTINUATIONS_END]:
+            place_endings(a, e, w, slot, run, event, np.int64(w.created[place, 5]))
+        is_open = (1 << (row[S_CONTINUATIONS_END] - row[S_CONTINUATIONS])) - 1
+        if row[S_HAVING] < row[S_HAVING_END]:
+            for number in range(row[S_CONTINUATIONS_END] - row[S_CONTINUATIONS]):
+                if a.ways[row[S_CONTINUATIONS] + number, C_NEEDED] & ~np.int64(w.created[place, 5]):
+                    is_open &= ~(1 << number)
+        if is_open == 0:
             free_run(w.runs, w.extra, w.counters, run)
             continue
-        w.runs[run, R_OPEN] = (1 << (row[S_CONTINUATIONS_END] - row[S_CONTINUATIONS])) - 1
+        w.runs[run, R_OPEN] = is_open
         if len(w.owner) > 1:
             w.owner[run] = slot
         if len(w.extra) > 1:
             w.extra[run, X_RIVALS] = (1 << (row[S_RIVALS_END] - row[S_RIVALS])) - 1
         if a.params[P_TIMEOUTS]:
             w.nodes[node, N_STATE] += OPEN
-            due = earliest_deadline(a.params, a.positions, a.ways, e.time, w.runs, w.nodes, run)
+            due = earliest_deadline(a, e.time, w.runs, w.nodes, run)
             start_timers(a.params, e.ordinal, w.runs, w.extra, w.nodes, w.timers, w.counters, w.slots, slot, run, due)
         join(a, e, w, slot, run, event)
     w.counters[Q_CREATED] = 0
@@ -441,8 +549,11 @@ def most_created(a, e, w, slot, event):
 
 @compiled
 def fits(a, w, slot, spare):
-    """Whether the pool has room for so many new runs, and for all that time may decide before them."""
+    """Whether the pool has room for so many new runs, and for all that time may decide before them. `runs.pool` makes
+    as much room as is asked for here."""
     live = w.slots[slot, K_LIVE] if a.params[P_TIMED] else np.int64(0)
+    w.counters[Q_NEEDED] = spare
+    w.counters[Q_NEEDED_WAITING] = live
     if w.counters[Q_USED_RUNS] + spare > w.runs.shape[0] or w.counters[Q_USED_NODES] + spare > w.nodes.shape[0]:
         return False
     if spare + live > w.created.shape[0] or w.counters[Q_MATCHES] + spare + live > w.matches.shape[0]:
@@ -450,7 +561,7 @@ def fits(a, w, slot, spare):
     if a.params[P_TIMED]:
         return (
             w.counters[Q_USED_TIMERS] + 2 * (spare + live) <= w.timers.shape[0]
-            and w.counters[Q_TIMEOUTS] + live + 2 <= w.timeouts.shape[0]
+            and w.counters[Q_TIMEOUTS] + spare + live <= w.timeouts.shape[0]
         )
     return True
 
@@ -491,7 +602,7 @@ def handle(a, e, w, slot, partition, event):
         begin_runs(a, e, w, event)
     if w.counters[Q_PROBLEM] != NONE:
         return w.counters[Q_PROBLEM]
-    lingers = a.params[P_TIMEOUTS] != 0 and a.params[P_COUNT] != NEVER
+    lingers = a.params[P_LINGERS] != 0
     if w.counters[Q_CREATED] > 0:
         if a.params[P_AMBIGUOUS] and w.counters[Q_CREATED] > 1:
             merge_created(w.runs, w.extra, w.created, w.spare, w.counters)
@@ -509,6 +620,9 @@ def handle(a, e, w, slot, partition, event):
                 sweep(a, e, w, slot, position, event)
             if w.slots[slot, K_LIVE] > a.params[P_MAX_RUNS]:
                 return TOO_MANY_RUNS
-    if w.counters[Q_PROBLEM] != NONE:  # a not at the start reads variables, and failed
+    if w.counters[Q_PROBLEM] != NONE:  # a not at the start reads variables, or a having, and failed
         return w.counters[Q_PROBLEM]
+    if a.params[P_SINCE] and w.slots[slot, K_TIMERS] != NONE:  # rule 17: what is out of time on arrival
+        if w.timers[w.slots[slot, K_TIMERS], T_DUE] <= moment:
+            return moment_decided(a, e, w, slot, partition, moment, np.int64(NONE), False)
     return DONE

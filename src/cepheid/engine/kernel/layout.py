@@ -31,7 +31,14 @@ P_INDEXED = 15
 """Whether any position has an index."""
 P_NOT_BEFORE_READS = 16
 """Whether a not at the start reads variables."""
-P_SIZE = 17
+P_LINGERS = 17
+"""Whether a run whose start is forbidden stays to the end of that moment: it may time out then (rule 9). Only count
+windows end in the midst of a moment."""
+P_ONCE_PER = 18
+"""The least time between two reported matches (rule 19); 0 without one."""
+P_SINCE = 19
+"""Whether anything has a bound since a variable: it may be out of time on arrival (rule 17)."""
+P_SIZE = 20
 
 # positions (and endings)
 S_CONTINUATIONS = 0
@@ -39,8 +46,10 @@ S_CONTINUATIONS_END = 1
 S_RIVALS = 2
 S_RIVALS_END = 3
 S_ACCEPTS = 4
+"""AT_ONCE: a match ends here; PERHAPS: an ending may have nothing to wait for on arrival; 0: neither."""
 S_ENDINGS = 5
 S_ENDINGS_END = 6
+"""The endings of a position, in `lists`. Of an ending: the ways on which whole loops would take (rule 16)."""
 S_FRESH = 7
 """Whether the event right behind the last taken one means something special here: strict links, not_next."""
 S_GAP = 8
@@ -54,7 +63,14 @@ S_INDEX = 11
 S_INDEX_COLUMN = 12
 S_PAGE = 13
 """The page of bits that holds all predicates looked at here."""
-S_SIZE = 14
+S_HAVING = 14
+S_HAVING_END = 15
+"""The havings asked on arrival here (rule 15), in `lists`: the number of each, where its program begins and ends."""
+S_NEEDED = 16
+"""Of an ending: bits of the havings that must hold for it."""
+S_SINCE = 17
+"""Whether a continuation or rival has a bound since a variable."""
+S_SIZE = 18
 
 # continuations and rivals: numbers
 C_VARIABLE = 0
@@ -63,7 +79,12 @@ C_TARGET = 2
 C_GAP = 3
 C_RIVALS = 4
 """Bits of the position's rivals that bind this continuation."""
-C_SIZE = 5
+C_NEEDED = 5
+"""Bits of the havings that must hold on arrival for this continuation to be open."""
+C_SINCE = 6
+C_SINCE_END = 7
+"""Bounds since variables, in `lists`: the variable, then the length."""
+C_SIZE = 8
 
 # continuations and rivals: sets of predicates, as bits
 B_TAKES = 0
@@ -71,9 +92,11 @@ B_OVER = 1
 B_REFUSED = 2
 B_NOT_NEXT = 3
 B_NOT_FOLLOWED = 4
+"""What cannot be passed over: nots, and the other elements that a relaxed link leads to (rule 13)."""
 B_SIZE = 5
 
 STRICT, RELAXED, ANY = 0, 1, 2
+AT_ONCE, PERHAPS = 1, 2
 NOT_NEXT, NOT_FOLLOWED = 0, 1
 NO_SKIP, TO_NEXT, PAST_LAST, TO_FIRST, TO_LAST = range(5)
 DOMINANCE_OFF, DOMINANCE_PER_START, DOMINANCE_OVERALL = range(3)
@@ -103,6 +126,8 @@ R_SIZE = 5
 WAITS = 1
 FORESTALLED = 2
 """A not at the start is violated, so that nothing is emitted when the ending is decided."""
+WHOLE = 2
+"""From this bit on, one for each whole loop of the ending that may still take an event."""
 
 # what only some patterns need of a run
 X_GENERATION = 0
@@ -135,12 +160,18 @@ T_SIZE = 5
 K_FRESH = 0
 K_LIVE = 1
 K_FIRST_ALLOWED = 2
+"""The ordinal of the first start that no match forbids."""
 K_FORBIDDEN_AT = 3
+"""The moment at which a match last forbade starts."""
 K_TIMERS = 4
 K_COUNT_TIMERS = 5
 K_NOW = 6
 """Where time stands; NONE before the first event."""
-K_BEFORE = 7
+K_ALLOWED_BEFORE = 7
+"""What K_FIRST_ALLOWED was before that moment."""
+K_SILENT_UNTIL = 8
+"""The moment from which on a match is reported again (rule 19)."""
+K_BEFORE = 9
 """From here on, two numbers for each not at the start: ordinal and time of the last event that satisfied it. Of a not
 that reads variables: row and time of the last event that passes its test on the event alone."""
 
@@ -163,7 +194,11 @@ Q_CANDIDATES = 8
 Q_PROBLEM = 9
 Q_PROBLEM_VALUE = 10
 """How many matches one event had, where that was too many; the predicate that failed."""
-Q_SIZE = 11
+Q_NEEDED = 11
+"""Where the pool has no room: how many runs and nodes the next event may create,"""
+Q_NEEDED_WAITING = 12
+"""and how many waiting runs time may decide before it."""
+Q_SIZE = 13
 
 # what comes behind the last event
 AS_IT_IS, ADVANCE, END = range(3)

@@ -1,46 +1,26 @@
-"""The lists that runs wait in: joining, sweeping, clearing, and leaving out runs that others stand for.
+"""The lists that runs wait in: joining, sweeping, clearing, and the index of runs that wait for an equality.
 
 Compiled functions for the kernel.
-
-**Dominance.** Under `past_last_event` and `to_next` a run can be left out if another one of the same position has the
-same future and comes first in the order of rule 8. Why this is right:
-
-* Two runs at one position with equal registers, of which the first has all continuations and rivals open that the
-  second has, take the same later events in the same ways: whatever the second completes, the first completes at the
-  same event, and is emitted before it. A bound since the previous event would tell them apart by their last event's
-  time, so that must be equal where such a bound lies at this position; bounds further on depend on events that both
-  take alike.
-* With one start, the emitted match of the first forbids that start under both strategies, so the second's is never
-  emitted.
-* Under `past_last_event` without a window the starts need not be equal: the earlier start comes first, and its match
-  forbids every start up to its last event. With a window the earlier start may run out of time first, so starts must
-  be equal; with a not at the start it may be no match while the later one is, so there, too.
-* A timeout reports every partial match, so nothing is left out where timeouts are asked for.
-* It is applied when a run joins its list, behind the skip filter of the event; fresh runs join after the event that
-  decides their strict links.
-
-It only saves work: a list is looked through for a few entries, not to its end.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from cepheid.engine.kernel.buffer import free_run, precedes
+from cepheid.engine.kernel.buffer import free_run
 from cepheid.engine.kernel.compiling import compiled, inlined
+from cepheid.engine.kernel.dominance import is_dominated
+from cepheid.engine.kernel.forbidding import is_forbidden, was_forbidden
 from cepheid.engine.kernel.layout import *
-
-LOOKED_AT = 32
 
 
 @inlined
 def is_gone(a, e, w, slot, start, event):
     """Whether a run with this start can be dropped: forbidden, or out of its window where no timer looks after that."""
-    if e.ordinal[start] < w.slots[slot, K_FIRST_ALLOWED] or (a.params[P_SKIP] == TO_NEXT and e.forbidden[start] != 0):
-        # What times out at the very moment that forbade it still counts (rule 9); only count windows can tell.
-        return not (
-            a.params[P_TIMEOUTS] != 0 and a.params[P_COUNT] != NEVER and w.slots[slot, K_FORBIDDEN_AT] == e.time[event]
-        )
+    if a.params[P_LINGERS]:
+        return was_forbidden(a, e, w, slot, start, e.time[event])
+    if is_forbidden(a, e, w, slot, start):
+        return True
     if a.params[P_TIMEOUTS]:
         return False
     if np.uint64(e.time[event]) - np.uint64(e.time[start]) >= np.uint64(a.params[P_WITHIN]):
@@ -121,45 +101,6 @@ def settle(a, e, w, slot, run, event):
     w.runs[run, R_NEXT] = w.lists[slot, place + L_HEAD]
     w.lists[slot, place + L_HEAD] = run
     w.lists[slot, place + L_LENGTH] += 1
-
-
-@compiled
-def is_dominated(a, time, lists, slots, runs, extra, nodes, registers, counters, slot, run):
-    """Whether a run can be left out; runs that it stands for are taken out of the list."""
-    position = runs[run, R_POSITION]
-    place = L_SIZE * position
-    node = runs[run, R_NODE]
-    previous = np.int64(NONE)
-    other = np.int64(lists[slot, place + L_HEAD])
-    looked_at = 0
-    while other != NONE and looked_at < LOOKED_AT:
-        looked_at += 1
-        following = np.int64(runs[other, R_NEXT])
-        other_node = runs[other, R_NODE]
-        comparable = a.params[P_DOMINANCE] == DOMINANCE_OVERALL or nodes[other_node, N_START] == nodes[node, N_START]
-        if comparable and a.positions[position, S_GAP]:
-            comparable = time[nodes[other_node, N_EVENT]] == time[nodes[node, N_EVENT]]
-        if comparable and a.params[P_REGISTERS] > 0:
-            for register in range(registers.shape[1]):
-                comparable = comparable and registers[other, register] == registers[run, register]
-        if comparable:
-            same_rivals = len(extra) == 1 or extra[other, X_RIVALS] == extra[run, X_RIVALS]
-            if precedes(nodes, other_node, node):
-                if not runs[run, R_OPEN] & ~runs[other, R_OPEN] and same_rivals:
-                    return True
-            elif not runs[other, R_OPEN] & ~runs[run, R_OPEN] and same_rivals:
-                if previous == NONE:
-                    lists[slot, place + L_HEAD] = following
-                else:
-                    runs[previous, R_NEXT] = following
-                lists[slot, place + L_LENGTH] -= 1
-                slots[slot, K_LIVE] -= 1
-                free_run(runs, extra, counters, other)
-                other = following
-                continue
-        previous = other
-        other = following
-    return False
 
 
 @compiled

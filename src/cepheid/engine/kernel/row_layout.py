@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from cepheid.engine.kernel.layout import OVERFLOW as OVERFLOW
+from cepheid.engine.kernel.layout import Q_PROBLEM as Q_PROBLEM
+from cepheid.engine.kernel.layout import Q_SIZE as Q_SIZE
+
 # what a read gives: columns of its record, then its kinds
 R_KIND, R_SOURCE, R_OFFSET, R_SHIFT, R_COLUMN, R_SIZE = range(6)
 READ_VALUE, READ_LABEL, READ_REGISTER, READ_NUMBER, READ_TEXT = range(5)

@@ -140,6 +140,7 @@ def scan(
     scratch_known,
     machine_stack,
     counters,
+    no_nodes,
 ):
     """Scan on from where the cursor is (rule 4). Returns how that ended: all done, an error, or which array of `room`
     is too small; then the search for the match at the cursor's row begins anew in the next call."""
@@ -220,6 +221,8 @@ def scan(
                                     depth + 1,
                                     variable,
                                     row,
+                                    no_nodes,
+                                    -1,
                                 )
                             if tests[variable, T_CODE_BEGIN] >= 0:
                                 after = depth + 1 if has_updates else 0

@@ -1,6 +1,6 @@
-"""The partial matches that are alive in a matcher: which they are, and what each has taken and waits for.
+"""The partial matches that are alive: which they are, and what each has taken and waits for.
 
-In: a `Matcher` and the moment where time stands. Out: numbers of runs, and `LiveRun`s. Called by what counts or shows
+In: a `State` and the moment where time stands. Out: numbers of runs, and `LiveRun`s. Called by what counts or shows
 the state of a stream.
 
 The kernel drops a run when it comes across it, not when its time is over; until then it lies in the pool and is dead.
@@ -12,14 +12,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cepheid.engine.assignments import Integers
 from cepheid.engine.kernel import layout as l
-from cepheid.engine.matcher import Matcher
-from cepheid.rows.arrange import Integers
+from cepheid.engine.runs.state import State
 
 
 @dataclass(frozen=True, slots=True)
 class LiveRun:
-    """A partial match. Variables are numbers of the automaton's, events are rows that the matcher holds."""
+    """A partial match. Variables are numbers of the automaton's, events are rows that the state holds."""
 
     variables: tuple[int, ...]
     events: tuple[int, ...]
@@ -27,27 +27,27 @@ class LiveRun:
     """The variables that may take its next event; none if it is complete and waits for the nots at its end."""
 
 
-def live(matcher: Matcher, moment: int) -> tuple[Integers, Integers]:
+def live(state: State, moment: int) -> tuple[Integers, Integers]:
     """The runs that may still come to something when time has moved to `moment`, and the slot of each."""
-    pool, params, held = matcher.pool, matcher.tables.arrays.params, matcher.held
-    runs = matcher.waiting()
-    slots = np.repeat(np.arange(matcher.slots), pool.slots[:, l.K_LIVE])
+    pool, params, held = state.pool, state.tables.arrays.params, state.held
+    runs = state.waiting()
+    slots = np.repeat(np.arange(state.slots), pool.slots[:, l.K_LIVE])
     start = pool.nodes[pool.runs[runs, l.R_NODE], l.N_START]
     is_alive = pool.runs[runs, l.R_OPEN] != 0
     is_alive &= held.ordinal[start] >= pool.slots[slots, l.K_FIRST_ALLOWED]  # else a match has forbidden its start
     if params[l.P_SKIP] == l.TO_NEXT:
-        is_alive &= held.forbidden[start] == 0
+        is_alive &= held.forbidden[start] == l.NEVER
     if params[l.P_WITHIN] != l.NEVER:
         is_alive &= held.time[start] > moment - params[l.P_WITHIN]
     if params[l.P_COUNT] != l.NEVER and not params[l.P_TIMEOUTS]:
-        is_complete = pool.runs[runs, l.R_POSITION] >= len(matcher.tables.automaton.positions)
-        is_alive &= is_complete | (matcher.next_ordinal[slots] - held.ordinal[start] < params[l.P_COUNT])
+        is_complete = pool.runs[runs, l.R_POSITION] >= len(state.tables.automaton.positions)
+        is_alive &= is_complete | (state.next_ordinal[slots] - held.ordinal[start] < params[l.P_COUNT])
     return runs[is_alive], slots[is_alive]
 
 
-def described(matcher: Matcher, run: int) -> LiveRun:
+def described(state: State, run: int) -> LiveRun:
     """What a run has taken, from its first event on, and what it waits for."""
-    pool, positions = matcher.pool, matcher.tables.automaton.positions
+    pool, positions = state.pool, state.tables.automaton.positions
     variables, events = [], []
     node = int(pool.runs[run, l.R_NODE])
     while node != l.NONE:

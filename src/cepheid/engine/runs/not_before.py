@@ -1,7 +1,7 @@
 """What a stream keeps for nots at the start that read variables: a window of the events that may violate them.
 
-In: a matcher's pool and held events. Out: marks on the events that must stay, and their new numbers. Called by
-`matcher` when it forgets events.
+In: a pool and held events. Out: marks on the events that must stay, and their new numbers. Called by
+`state` when it forgets events.
 
 Of a not that reads no variables the kernel keeps the ordinal and time of the last event, which needs no row. One that
 reads variables is decided when a match is complete, so the events that pass its test on the event alone are chained
@@ -16,11 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from cepheid.conditions.types import Kind
+from cepheid.engine.assignments import Integers
 from cepheid.engine.columns import Columns
 from cepheid.engine.kernel import layout as l
 from cepheid.engine.runs.pool import Pool
 from cepheid.engine.tables.tabulate import Tables
-from cepheid.rows.arrange import Integers
 
 
 def mark_needed(
@@ -52,10 +52,10 @@ def renumber(tables: Tables, pool: Pool, held: Columns, new_number: Integers) ->
 
 
 def text_columns(tables: Tables) -> list[int]:
-    """The columns of held events that hold codes of texts and are read again."""
-    if not tables.arrays.params[l.P_NOT_BEFORE_READS]:
-        return []
-    return [index for index, expression in enumerate(tables.columns) if expression.type.kind is Kind.STRING]
+    """The columns of held events that hold codes of texts and are read again: by nots at the start, or to count
+    different values (rule 18)."""
+    texts = [index for index, expression in enumerate(tables.columns) if expression.type.kind is Kind.STRING]
+    return texts if tables.arrays.params[l.P_NOT_BEFORE_READS] else [i for i in texts if i in tables.compared]
 
 
 def _reading(tables: Tables) -> Iterator[int]:

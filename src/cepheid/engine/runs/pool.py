@@ -53,7 +53,7 @@ def new_pool(tables: Tables, slots: int = 1, capacity: int = 256) -> Pool:
         timers=np.zeros((4 * timed, l.T_SIZE), np.int64),
         lists=np.zeros((0, l.L_SIZE * positions), np.int64),
         slots=np.zeros((0, l.K_BEFORE + 2 * int(params[l.P_NOT_BEFORE])), np.int64),
-        created=np.zeros((capacity, 5), np.int32),
+        created=np.zeros((capacity, 6), np.int32),
         spare=np.zeros((2 * capacity, 4), np.int32),
         candidates=np.zeros(2 * capacity, np.int32),
         due=np.zeros(4 * timed, np.int32),
@@ -76,8 +76,8 @@ def with_slots(pool: Pool, count: int) -> Pool:
     lists = np.zeros((count - len(pool.lists), pool.lists.shape[1]), np.int64)
     lists[:, l.L_HEAD :: l.L_SIZE] = l.NONE
     slots = np.full((count - len(pool.slots), pool.slots.shape[1]), l.NONE, np.int64)
-    slots[:, [l.K_LIVE, l.K_FIRST_ALLOWED]] = 0
-    slots[:, l.K_FORBIDDEN_AT] = -l.NEVER
+    slots[:, [l.K_LIVE, l.K_FIRST_ALLOWED, l.K_ALLOWED_BEFORE]] = 0
+    slots[:, [l.K_FORBIDDEN_AT, l.K_SILENT_UNTIL]] = -l.NEVER
     pool = pool._replace(lists=np.concatenate((pool.lists, lists)), slots=np.concatenate((pool.slots, slots)))
     if count > 1 and len(pool.buckets) > 1 and len(pool.owner) == 1:  # until now all runs belonged to slot 0
         pool = pool._replace(owner=np.zeros(len(pool.runs), np.int32))
@@ -90,13 +90,74 @@ SMALLEST = 8
 """Arrays smaller than this are of no use to the pattern and stay as they are."""
 
 
-def grown(pool: Pool, names: tuple[str, ...]) -> Pool:
-    """The same memory with twice the room in some arrays: for waiting runs, or for what one event makes of them."""
+def bytes_of(pool: tuple[Any, ...]) -> int:
+    """The memory that the arrays take."""
+    return sum(int(array.nbytes) for array in pool)
+
+
+class Growth(NamedTuple):
+    """By how much to multiply the arrays of waiting runs, and those for what one event makes of them."""
+
+    with_runs: int
+    with_events: int
+
+    def length(self, pool: Pool, name: str) -> int:
+        """The length of an array afterwards."""
+        length = len(getattr(pool, name))
+        if name == "buckets":
+            return length * self.with_runs if length > 1 else length
+        if length < SMALLEST:
+            return length
+        return length * (self.with_runs if name in WITH_RUNS else self.with_events if name in WITH_EVENTS else 1)
+
+    def bytes_more(self, pool: Pool) -> int:
+        """The memory that growing adds."""
+        grown_bytes = 0
+        for name in pool._fields:
+            array = getattr(pool, name)
+            if len(array):
+                grown_bytes += array.nbytes // len(array) * (self.length(pool, name) - len(array))
+        return int(grown_bytes)
+
+
+def growth_needed(pool: Pool, few: int) -> Growth:
+    """How much larger the pool must be for what the kernel asked for (`events.fits`); call it behind a collection, with
+    nothing left in matches and timeouts. At least half of the runs and nodes are free then, so that collections stay
+    rare; the tables of matches have `few` entries at least, so that calls do."""
+    counters = pool.counters
+    spare, waiting = int(counters[l.Q_NEEDED]), int(counters[l.Q_NEEDED_WAITING])
+    runs, nodes, timers = (int(counters[used]) for used in (l.Q_USED_RUNS, l.Q_USED_NODES, l.Q_USED_TIMERS))
+    with_runs = max(
+        _factor(pool.runs, runs + max(runs, spare)),
+        _factor(pool.nodes, nodes + max(nodes, spare)),
+        _factor(pool.timers, timers + 2 * (spare + waiting)),
+    )
+    with_events = max(
+        _factor(pool.created, spare + waiting),
+        _factor(pool.matches, spare + waiting),
+        _factor(pool.timeouts, spare + waiting),
+        1 if len(pool.matches) >= few else 2,
+    )
+    return Growth(with_runs, with_events)
+
+
+def _factor(array: Any, needed: int) -> int:
+    """The power of two that makes an array long enough."""
+    factor = 1
+    while SMALLEST <= len(array) * factor < needed:
+        factor *= 2
+    return factor
+
+
+def grown(pool: Pool, growth: Growth) -> Pool:
+    """The same memory with more room. Where runs are indexed and get more room, they must be chained anew."""
     larger = {}
-    for name in names:
+    for name in (*WITH_RUNS, *WITH_EVENTS):
         array = getattr(pool, name)
-        if len(array) >= SMALLEST:
-            larger[name] = np.concatenate((array, np.zeros_like(array)))
-    if "runs" in names and len(pool.buckets) > 1:  # the runs must be chained anew
-        larger["buckets"] = np.full(2 * len(pool.buckets), l.NONE, np.int32)
+        length = growth.length(pool, name)
+        if length > len(array):
+            larger[name] = np.zeros((length, *array.shape[1:]), array.dtype)
+            larger[name][: len(array)] = array
+    if growth.length(pool, "buckets") > len(pool.buckets):
+        larger["buckets"] = np.full(growth.length(pool, "buckets"), l.NONE, np.int32)
     return pool._replace(**larger)

@@ -1,6 +1,6 @@
-"""A matcher's state as bytes, and back.
+"""The runs of a stream as bytes, and back.
 
-In: a `Matcher`. Out: bytes with a versioned header that names the pattern by its fingerprint; numbers and text only.
+In: a `State`. Out: bytes with a versioned header that names the pattern by its fingerprint; numbers and text only.
 What was held by no partial match is left out.
 
 Layout: a magic word, the length of the header, the header as JSON (format, fingerprint, texts, names, types and
@@ -10,7 +10,7 @@ shapes of the arrays), the arrays one after the other.
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,13 +19,14 @@ import pyarrow as pa
 from cepheid.engine.columns import Columns
 from cepheid.engine.kernel import drive
 from cepheid.engine.kernel import layout as l
-from cepheid.engine.matcher import Matcher
 from cepheid.engine.runs.pool import SMALLEST, Pool, new_pool
+from cepheid.engine.runs.state import State
 from cepheid.engine.tables.tabulate import Tables
 from cepheid.errors import StateError
 
+_State = TypeVar("_State", bound=State)
 MAGIC = b"CEPHEID\n"
-FORMAT = 1
+FORMAT = 3
 _SAVED = ("lists", "slots", "counters")
 _USED = {
     "runs": l.Q_USED_RUNS,
@@ -37,18 +38,18 @@ _USED = {
 }
 
 
-def snapshot(matcher: Matcher) -> bytes:
-    """The state of a matcher. Call `matcher.keep()` first, and keep those rows: the state refers to them."""
-    arrays: dict[str, npt.NDArray[Any]] = {name: getattr(matcher.pool, name) for name in _SAVED}
+def snapshot(state: State) -> bytes:
+    """The runs as bytes. Call `state.keep()` first, and keep those rows: the bytes refer to them."""
+    arrays: dict[str, npt.NDArray[Any]] = {name: getattr(state.pool, name) for name in _SAVED}
     for name, counter in _USED.items():
-        arrays[name] = getattr(matcher.pool, name)[: matcher.pool.counters[counter]]
-    arrays |= {f"held.{name}": array for name, array in matcher.held._asdict().items()}
-    arrays["next_ordinal"] = matcher.next_ordinal
+        arrays[name] = getattr(state.pool, name)[: state.pool.counters[counter]]
+    arrays |= {f"held.{name}": array for name, array in state.held._asdict().items()}
+    arrays["next_ordinal"] = state.next_ordinal
     header = {
         "format": FORMAT,
-        "pattern": matcher.tables.fingerprint,
-        "timeouts": bool(matcher.tables.arrays.params[l.P_TIMEOUTS]),
-        "texts": matcher.texts.to_pylist(),
+        "pattern": state.tables.fingerprint,
+        "timeouts": bool(state.tables.arrays.params[l.P_TIMEOUTS]),
+        "texts": state.texts.to_pylist(),
         "arrays": [[name, array.dtype.str, list(array.shape)] for name, array in arrays.items()],
     }
     head = json.dumps(header).encode()
@@ -56,22 +57,22 @@ def snapshot(matcher: Matcher) -> bytes:
     return b"".join([*parts, *(np.ascontiguousarray(array).tobytes() for array in arrays.values())])
 
 
-def restore(tables: Tables, saved: bytes) -> Matcher:
-    """The matcher that a snapshot was taken of, for the same pattern."""
+def restore(state: _State, saved: bytes) -> _State:
+    """The state, which is new, with the runs of a snapshot in it that was taken for the same pattern."""
+    tables = state.tables
     header, arrays = _read(saved)
     _check(header, tables)
-    matcher = Matcher(tables)
     capacity = SMALLEST
     while capacity < max(len(arrays[name]) for name in ("runs", "nodes")) + 1:
         capacity *= 2
     pool = _laid_out(new_pool(tables, slots=0, capacity=capacity), arrays)
-    matcher.pool = pool
+    state.pool = pool
     if tables.arrays.params[l.P_INDEXED]:
         drive.index_runs(tables.arrays, pool)
-    matcher.held = Columns(**{name: arrays[f"held.{name}"] for name in Columns._fields})
-    matcher.next_ordinal = arrays["next_ordinal"]
-    matcher.texts = pa.array(header["texts"], pa.string())
-    return matcher
+    state.held = Columns(**{name: arrays[f"held.{name}"] for name in Columns._fields})
+    state.next_ordinal = arrays["next_ordinal"]
+    state.texts = pa.array(header["texts"], pa.string())
+    return state
 
 
 def _laid_out(pool: Pool, arrays: dict[str, npt.NDArray[Any]]) -> Pool:

@@ -134,7 +134,7 @@ class TestCompiler(Compiler):
     __test__ = False  # no test of pytest's
 
     def __init__(self, programs: RowPrograms) -> None:
-        super().__init__(Registers.laid_out(()))
+        super().__init__(Registers.laid_out(()), {}, computes_early=False)
         self._rows = programs
         self.programs.code = programs.code
         self._slots: dict[object, int] = {}

@@ -14,16 +14,18 @@ import numpy as np
 import numpy.typing as npt
 
 from cepheid.automaton.fingerprint import fingerprint
-from cepheid.automaton.model import Automaton, Position, Take
+from cepheid.automaton.model import Automaton, Continuation, Ending, Position, Take
 from cepheid.conditions import Predicate, Registers
-from cepheid.conditions.expression import Expression, SparkExpression
+from cepheid.conditions.expression import TRUE, Expression, SparkExpression
 from cepheid.engine.kernel import layout as l
+from cepheid.engine.tables import compact, dominance
 from cepheid.engine.tables.pages import pages
 from cepheid.engine.tables.programs import Compiler, NotCompiled
 from cepheid.syntax.tree import Contiguity, EventCount, NotLink, SkipKind, Span
 
 MAXIMUM_CONTINUATIONS = 31
 MAXIMUM_VARIABLES = l.VARIABLE
+MAXIMUM_HAVINGS = 30
 _KINDS = {Contiguity.STRICT: l.STRICT, Contiguity.RELAXED: l.RELAXED, Contiguity.NON_DETERMINISTIC: l.ANY}
 _SKIPS = {
     SkipKind.NO_SKIP: l.NO_SKIP,
@@ -33,6 +35,8 @@ _SKIPS = {
     SkipKind.TO_LAST: l.TO_LAST,
 }
 NO_LIMIT = l.NEVER
+ALLOWED = l.NEVER
+"""The moment at which a start was forbidden, of one that was not."""
 
 
 class Arrays(NamedTuple):
@@ -69,22 +73,42 @@ class Tables:
     """The registers that hold codes of texts."""
     pages: tuple[tuple[int, ...], ...]
     """The predicates that each word of an event's bits holds, bit by bit (see `pages`)."""
+    compact: compact.Decision
+    """Whether whole partitions are matched by cohorts."""
+    registers_read: npt.NDArray[np.uint64]
+    """For each position, bits of the registers that a run there may still have read."""
+    compared: tuple[int, ...] = ()
+    """The columns that are read again of events taken before (rule 18)."""
+    orders_texts: bool = False
+    """Whether codes of texts go by the order of the texts."""
     taken_before: str | None = None
     """The fingerprint, if it was taken before conditions were reduced to their text, which holds names of variables."""
+    max_state_bytes: int | None = None
 
     @property
     def fingerprint(self) -> str:
         """What saved state names the pattern by."""
         return self.taken_before or fingerprint(self.automaton)
 
+    @property
+    def forbids_single_starts(self) -> bool:
+        """Whether what is forbidden must be noted start by start (`to_next`)."""
+        return bool(self.arrays.params[l.P_SKIP] == l.TO_NEXT)
+
+    @property
+    def nots_before(self) -> int:
+        """The number of nots at the start."""
+        return int(self.arrays.params[l.P_NOT_BEFORE])
+
     def for_workers(self) -> Tables:
         """The same tables without what cannot travel to another process: conditions stay as their text."""
-        predicates = tuple(
-            Predicate(SparkExpression("condition", (str(predicate),)), predicate.place)
-            for predicate in self.automaton.predicates
-        )
-        automaton = replace(self.automaton, predicates=predicates, registers=Registers.laid_out(()))
+        predicates, having = _as_texts(self.automaton.predicates), _as_texts(self.automaton.having)
+        automaton = replace(self.automaton, predicates=predicates, having=having, registers=Registers.laid_out(()))
         return replace(self, automaton=automaton, taken_before=self.fingerprint)
+
+
+def _as_texts(predicates: tuple[Predicate, ...]) -> tuple[Predicate, ...]:
+    return tuple(Predicate(SparkExpression("condition", (str(one),)), one.place) for one in predicates)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +118,14 @@ class Options:
     timeouts: bool = False
     max_runs: int = 10_000_000
     max_matches_per_event: int = 1_000_000
+    max_state_bytes: int | None = None
+    """What partial matches, and matches not yet handed over, may take; None: a share of the memory (`limits`)."""
     dominance: bool = True
+    computes_early: bool = False
+    """Whether values that may fail are computed for all events that may need them: on Spark, where nobody can compute
+    them later (see `programs`)."""
+    compact: bool = True
+    """Whether partial matches with the same future may be kept as one (see `compact`)."""
 
 
 def tabulate(automaton: Automaton, options: Options) -> Tables:
@@ -102,30 +133,29 @@ def tabulate(automaton: Automaton, options: Options) -> Tables:
     return _Tabulation(automaton, options).tables()
 
 
-def dominance(automaton: Automaton, options: Options) -> int:
-    """Which runs may stand for others (`lists` says why this is right)."""
-    skip = automaton.skip.kind
-    if not options.dominance or options.timeouts:
-        return l.DOMINANCE_OFF
-    if skip not in (SkipKind.PAST_LAST_EVENT, SkipKind.TO_NEXT):
-        return l.DOMINANCE_OFF
-    if skip is SkipKind.PAST_LAST_EVENT and automaton.window is None and not automaton.not_before:
-        return l.DOMINANCE_OVERALL
-    return l.DOMINANCE_PER_START
+def _own_event(automaton: Automaton) -> dict[str, Expression]:
+    """By variable, what its events satisfy by themselves; nothing of a variable that several conditions take."""
+    found: dict[str, Expression] = {}
+    for position in automaton.positions:
+        for take in (*(way.take for way in position.continuations), *position.rivals):
+            name, own = automaton.variables[take.variable], automaton.predicates[take.predicate].own_event
+            found[name] = own if found.get(name, own) == own else TRUE
+    return found
 
 
 class _Tabulation:
     def __init__(self, automaton: Automaton, options: Options) -> None:
         self.automaton = automaton
         self.options = options
-        self.compiler = Compiler(automaton.registers)
+        self.compiler = Compiler(automaton.registers, _own_event(automaton), options.computes_early)
         self.lists: list[int] = []
         self.ways: list[list[int]] = []
         self.sets: list[list[int]] = []
         self.rivals: list[list[int]] = []
         self.rival_sets: list[list[int]] = []
         self.guards: list[list[int]] = []
-        self.endings: dict[Any, int] = {}
+        self.endings: dict[tuple[Ending, tuple[Take, ...]], int] = {}
+        """The endings, each with the greedy loops that its whole ones refer to; their places follow the positions."""
         self.is_indexed = False
 
     def tables(self) -> Tables:
@@ -137,17 +167,20 @@ class _Tabulation:
         programs = np.zeros((len(automaton.predicates), 2), np.int64)
         for index, predicate in enumerate(automaton.predicates):
             if predicate.rest is not None:
-                programs[index] = self.compiler.condition(predicate.rest)
+                programs[index] = self.compiler.condition(predicate.rest, predicate.own_event)
+        if len(automaton.having) > MAXIMUM_HAVINGS:
+            raise NotCompiled(f"more than {MAXIMUM_HAVINGS} different conditions of having")
+        self.havings = [self.compiler.condition(having.expression, TRUE) for having in automaton.having]
         for position in automaton.positions:
             for ending in position.endings:
-                self.endings.setdefault(ending, len(automaton.positions) + len(self.endings))
+                self.endings.setdefault(_with_rivals(ending, position), len(automaton.positions) + len(self.endings))
         places = [_asked(position) for position in automaton.positions]
-        places += [frozenset(guard.predicate for guard in ending.nots) for ending in self.endings]
+        places += [_asked_at_end(*ending) for ending in self.endings]
         self.pages = pages(
             [*places, *(frozenset({index}) for index in automaton.not_before)], len(automaton.predicates)
         )
         rows = [self.position(position, number) for number, position in enumerate(automaton.positions)]
-        rows += [self.ending(ending, number) for ending, number in self.endings.items()]
+        rows += [self.ending(ending, rivals, number) for (ending, rivals), number in self.endings.items()]
         interest = [_interest(position) for position in automaton.positions] + places[len(automaton.positions) :]
         not_before = [
             [page, self.pages.predicates[page].index(predicate), predicate]
@@ -178,6 +211,20 @@ class _Tabulation:
             code.known_at_first,
             tuple(code.texts),
             self.pages.predicates,
+            compact.decide(automaton, self.options.timeouts, self.options.compact),
+            compact.registers_read(
+                arrays.positions,
+                arrays.ways,
+                arrays.lists,
+                arrays.programs,
+                arrays.code,
+                arrays.updates,
+                arrays.updates_of,
+                len(automaton.positions),
+            ),
+            compared=tuple(sorted(code.compared)),
+            orders_texts=code.orders_texts,
+            max_state_bytes=self.options.max_state_bytes,
         )
 
     def params(self) -> npt.NDArray[np.int64]:
@@ -193,8 +240,11 @@ class _Tabulation:
         params[l.P_OR_FAIL] = automaton.skip.or_fail
         params[l.P_AMBIGUOUS] = self.is_ambiguous()
         params[l.P_TIMEOUTS] = options.timeouts
-        params[l.P_TIMED] = options.timeouts or bool(self.endings)
-        params[l.P_DOMINANCE] = dominance(automaton, options)
+        params[l.P_TIMED] = options.timeouts or any(ending.nots or ending.whole for ending, _ in self.endings)
+        params[l.P_SINCE] = any(take.since for position in automaton.positions for take in _takes(position))
+        params[l.P_ONCE_PER] = 0 if automaton.once_per is None else _length(automaton.once_per)
+        params[l.P_DOMINANCE] = dominance.decide(automaton, options.timeouts, options.dominance).dominance.value
+        params[l.P_LINGERS] = options.timeouts and isinstance(window, EventCount)
         params[l.P_NOT_BEFORE] = len(automaton.not_before)
         params[l.P_NOT_BEFORE_READS] = any(automaton.predicates[i].reads_variables for i in automaton.not_before)
         params[l.P_MAX_RUNS] = options.max_runs
@@ -217,33 +267,46 @@ class _Tabulation:
         if len(position.continuations) > MAXIMUM_CONTINUATIONS or len(position.rivals) > MAXIMUM_CONTINUATIONS:
             raise NotCompiled(f"more than {MAXIMUM_CONTINUATIONS} ways to go on from one place")
         row = [0] * l.S_SIZE
-        row[l.S_CONTINUATIONS] = len(self.ways)
-        for continuation in position.continuations:
-            way, sets = self.take(continuation.take, number)
-            way[l.C_RIVALS] = sum(1 << index for index in continuation.greedy)
-            sets[l.B_NOT_NEXT] = self.bits(number, continuation.not_next)
-            sets[l.B_NOT_FOLLOWED] = self.bits(number, continuation.not_followed_by)
-            self.ways.append(way)
-            self.sets.append(sets)
-        row[l.S_CONTINUATIONS_END] = len(self.ways)
-        row[l.S_RIVALS] = len(self.rivals)
-        for rival in position.rivals:
-            way, sets = self.take(rival, number)
-            self.rivals.append(way)
-            self.rival_sets.append(sets)
-        row[l.S_RIVALS_END] = len(self.rivals)
-        row[l.S_ACCEPTS] = position.accepts
-        row[l.S_ENDINGS], row[l.S_ENDINGS_END] = self.listed(self.endings[ending] for ending in position.endings)
-        takes = [continuation.take for continuation in position.continuations] + list(position.rivals)
-        row[l.S_FRESH] = any(take.contiguity is Contiguity.STRICT for take in takes) or any(
-            continuation.not_next for continuation in position.continuations
+        row[l.S_CONTINUATIONS], row[l.S_CONTINUATIONS_END] = self.continuations(position.continuations, number)
+        row[l.S_RIVALS], row[l.S_RIVALS_END] = self.rivals_of(position.rivals, number)
+        perhaps = any(not ending.nots for ending in position.endings)
+        row[l.S_ACCEPTS] = l.AT_ONCE if position.accepts else l.PERHAPS if perhaps else 0
+        row[l.S_ENDINGS], row[l.S_ENDINGS_END] = self.listed(
+            self.endings[_with_rivals(ending, position)] for ending in position.endings
         )
-        row[l.S_GAP] = any(take.gap is not None for take in takes)
+        row[l.S_FRESH] = _looks_at_the_next(position.continuations, position.rivals)
+        row[l.S_GAP] = any(take.gap is not None for take in _takes(position))
+        row[l.S_SINCE] = any(take.since for take in _takes(position))
         row[l.S_PROGRAMS], row[l.S_PROGRAMS_END] = self.programs(_asked(position), number)
         row[l.S_PAGE] = self.pages.page_of[number]
         row[l.S_INDEX], row[l.S_INDEX_COLUMN] = self.index(position, number)
+        asked = {index for way in position.continuations for index in way.having}
+        asked |= {index for ending in position.endings for index in ending.having}
+        row[l.S_HAVING], row[l.S_HAVING_END] = self.listed(
+            entry for index in sorted(asked) for entry in (index, *self.havings[index])
+        )
         self.is_indexed = self.is_indexed or row[l.S_INDEX] >= 0
         return row
+
+    def continuations(self, continuations: tuple[Continuation, ...], number: int) -> tuple[int, int]:
+        begin = len(self.ways)
+        for continuation in continuations:
+            way, sets = self.take(continuation.take, number)
+            way[l.C_RIVALS] = sum(1 << index for index in set(continuation.greedy))  # equal loops are one rival
+            sets[l.B_NOT_NEXT] = self.bits(number, continuation.not_next)
+            sets[l.B_NOT_FOLLOWED] |= self.bits(number, continuation.not_followed_by)
+            way[l.C_NEEDED] = sum(1 << index for index in continuation.having)
+            self.ways.append(way)
+            self.sets.append(sets)
+        return begin, len(self.ways)
+
+    def rivals_of(self, rivals: tuple[Take, ...], number: int) -> tuple[int, int]:
+        begin = len(self.rivals)
+        for rival in rivals:
+            way, sets = self.take(rival, number)
+            self.rivals.append(way)
+            self.rival_sets.append(sets)
+        return begin, len(self.rivals)
 
     def index(self, position: Position, number: int) -> tuple[int, int]:
         """The register and the column whose equality every predicate that matters here asks for; -1, -1 without one.
@@ -270,7 +333,9 @@ class _Tabulation:
         """Some predicates as bits of the page of a position or ending."""
         return self.pages.bits(self.pages.page_of[number], predicates)
 
-    def ending(self, ending: Any, number: int) -> list[int]:
+    def ending(self, ending: Ending, rivals: tuple[Take, ...], number: int) -> list[int]:
+        if len(ending.whole) > MAXIMUM_HAVINGS - l.WHOLE:
+            raise NotCompiled(f"more than {MAXIMUM_HAVINGS - l.WHOLE} whole loops at one end")
         row = [0] * l.S_SIZE
         row[l.S_CONTINUATIONS] = len(self.guards)
         for guard in ending.nots:
@@ -278,21 +343,30 @@ class _Tabulation:
             page = self.pages.predicates[self.pages.page_of[number]]
             self.guards.append([kind, page.index(guard.predicate), _length(guard.window)])
         row[l.S_CONTINUATIONS_END] = len(self.guards)
-        row[l.S_FRESH] = any(guard.link is NotLink.NOT_NEXT for guard in ending.nots)
-        row[l.S_PROGRAMS], row[l.S_PROGRAMS_END] = self.programs(
-            frozenset(guard.predicate for guard in ending.nots), number
-        )
+        row[l.S_ENDINGS], row[l.S_ENDINGS_END] = self.continuations(ending.whole, number)
+        row[l.S_RIVALS], row[l.S_RIVALS_END] = self.rivals_of(rivals, number)
+        takes = [*(way.take for way in ending.whole), *rivals]
+        row[l.S_GAP] = any(take.gap is not None for take in takes)
+        row[l.S_SINCE] = any(take.since for take in takes)
+        is_next = any(guard.link is NotLink.NOT_NEXT for guard in ending.nots)
+        row[l.S_FRESH] = is_next or _looks_at_the_next(ending.whole, rivals)
+        row[l.S_PROGRAMS], row[l.S_PROGRAMS_END] = self.programs(_asked_at_end(ending, rivals), number)
         row[l.S_INDEX] = -1
         row[l.S_PAGE] = self.pages.page_of[number]
+        row[l.S_NEEDED] = sum(1 << index for index in ending.having)
         return row
 
     def take(self, take: Take, number: int) -> tuple[list[int], list[int]]:
         way, sets = [0] * l.C_SIZE, [0] * l.B_SIZE
         way[l.C_VARIABLE], way[l.C_TARGET], way[l.C_GAP] = take.variable, take.target, _length(take.gap)
         way[l.C_KIND] = _KINDS[take.contiguity]
+        way[l.C_SINCE], way[l.C_SINCE_END] = self.listed(
+            entry for variable, length in take.since for entry in (variable, _length(length))
+        )
         sets[l.B_TAKES] = self.bits(number, [take.predicate])
         sets[l.B_OVER] = self.bits(number, take.over)
         sets[l.B_REFUSED] = self.bits(number, take.refused)
+        sets[l.B_NOT_FOLLOWED] = self.bits(number, take.openers)
         return way, sets
 
     def listed(self, entries: Any) -> tuple[int, int]:
@@ -317,24 +391,56 @@ def _length(length: int | float | None) -> int:
     return l.NEVER if length is None else min(ceil(length), l.NEVER)
 
 
+def _takes(position: Position) -> list[Take]:
+    return [*(way.take for way in position.continuations), *position.rivals]
+
+
+def _looks_at_the_next(ways: tuple[Continuation, ...], rivals: tuple[Take, ...]) -> bool:
+    """Whether the event right after the last taken one means something special: strict links, not_next."""
+    takes = [*(way.take for way in ways), *rivals]
+    return any(take.contiguity is Contiguity.STRICT for take in takes) or any(way.not_next for way in ways)
+
+
+def _with_rivals(ending: Ending, position: Position) -> tuple[Ending, tuple[Take, ...]]:
+    """An ending, and the greedy loops of its position if its whole loops refer to them."""
+    return ending, position.rivals if any(way.greedy for way in ending.whole) else ()
+
+
 def _interest(position: Position) -> frozenset[int]:
     """The predicates whose truth changes anything for a run that waits at a position."""
+    return _changing(position.continuations, position.rivals)
+
+
+def _changing(ways: tuple[Continuation, ...], rivals: tuple[Take, ...]) -> frozenset[int]:
     predicates: set[int] = set()
-    for continuation in position.continuations:
-        predicates |= {continuation.take.predicate, *continuation.take.over, *continuation.not_followed_by}
-    for rival in position.rivals:
-        predicates |= {rival.predicate, *rival.over}
+    for way in ways:
+        predicates |= {*_of_take(way.take), *way.not_followed_by}
+    for rival in rivals:
+        predicates |= _of_take(rival)
     return frozenset(predicates)
+
+
+def _of_take(take: Take) -> set[int]:
+    return {take.predicate, *take.over, *take.openers}
 
 
 def _asked(position: Position) -> frozenset[int]:
     """All predicates that are looked at when an event is shown to a run at a position."""
-    predicates = set(_interest(position))
-    for continuation in position.continuations:
-        predicates |= {*continuation.not_next, *continuation.take.refused}
-    for rival in position.rivals:
+    return _looked_at(position.continuations, position.rivals)
+
+
+def _looked_at(ways: tuple[Continuation, ...], rivals: tuple[Take, ...]) -> frozenset[int]:
+    predicates = set(_changing(ways, rivals))
+    for way in ways:
+        predicates |= {*way.not_next, *way.take.refused}
+    for rival in rivals:
         predicates |= {*rival.refused}
     return frozenset(predicates)
+
+
+def _asked_at_end(ending: Ending, rivals: tuple[Take, ...]) -> frozenset[int]:
+    """All predicates that are looked at when an event is shown to a run that waits at its end."""
+    return _looked_at(ending.whole, rivals) | {guard.predicate for guard in ending.nots}
 
 
 def _matrix(rows: list[list[int]], width: int, kind: type[np.generic] = np.int64) -> npt.NDArray[Any]:

@@ -26,7 +26,7 @@ def _chain(steps: tuple[Step, ...], broad: int) -> Iterator[str]:
         if number:
             yield f"  {_LINES[step.stroke]}"
             if step.link:
-                yield f"  ▼ {step.link}"
+                yield f"  {'▼' if step.stroke is not Stroke.PLAIN else '│'} {step.link}"
         yield from _shape(step.shape, broad)
 
 
@@ -37,7 +37,7 @@ def _shape(shape: Shape, broad: int) -> Iterator[str]:
         texts = (shape.condition, *shape.folds, shape.until, notes)
         inside = [line for text in texts for line in wrapped(text, broad - 4, 99)]
     else:
-        title = ", ".join(filter(None, ("group", notes, shape.until)))
+        title = ", ".join(filter(None, (shape.kind, notes, shape.until)))
         inside = [*_chain(shape.steps, broad - 4)]
     title = "".join(wrapped(title, broad - 6, 1))
     width = max(cells(title) + 2, *(cells(line) for line in inside))

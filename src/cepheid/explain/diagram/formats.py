@@ -41,7 +41,7 @@ class Subject(Enum):
 
 
 class Diagram:
-    """A drawn pattern. `str` is the drawing in its format; a notebook shows it; `save` writes it to a file."""
+    """A drawn pattern. `str` is the drawing in its format, a notebook displays it, and `save` writes it to a file."""
 
     def __init__(self, text: str, form: Format) -> None:
         self.text = text

@@ -148,7 +148,7 @@ class _Drawing:
                 self.edges.append(Edge(key, key, "again", shape.again))
             return key, key
         self.groups += 1
-        title = ", ".join(("group", *shape.notes, *filter(None, (shape.until,))))
+        title = ", ".join((shape.kind, *shape.notes, *filter(None, (shape.until,))))
         inner = Cluster(title, f"g{self.groups}")
         around.clusters.append(inner)
         first, last = self.chain(shape.steps, inner)

@@ -10,8 +10,22 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
-from cepheid.explain.text.outline import LINKS, one_line, qualities, skip_text, window_text
-from cepheid.syntax.tree import Contiguity, Element, Link, Loop, Not, PatternTree, Sequence, SkipKind, Variable
+from cepheid.explain.text.outline import LINKS, choice_text, one_line, qualities, skip_text, window_text
+from cepheid.syntax.durations import to_text
+from cepheid.syntax.tree import (
+    AllOfMembers,
+    Contiguity,
+    Element,
+    Link,
+    Loop,
+    Not,
+    OneOf,
+    PatternTree,
+    Sequence,
+    SkipKind,
+    Variable,
+)
+from cepheid.syntax.visitor import PartVisitor
 
 
 class Stroke(Enum):
@@ -46,13 +60,14 @@ class Card:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A group."""
+    """A group, a choice between members, or members in any order."""
 
     steps: tuple[Step, ...]
     until: str = ""
     notes: tuple[str, ...] = ()
     again: Stroke | None = None
     optional: bool = False
+    kind: str = "group"
 
     @property
     def loops(self) -> bool:
@@ -97,38 +112,64 @@ def picture(tree: PatternTree) -> Picture:
     )
     window = "" if tree.window is None else f"within {window_text(tree.window)}"
     skip = "" if tree.skip.kind is SkipKind.NO_SKIP else f"skip {skip_text(tree.skip)}"
-    return Picture(before, _steps(tree.body), window, skip)
+    once = "" if tree.once_per is None else f"once per {to_text(tree.once_per)}"
+    return Picture(before, _steps(tree.body), window, ", ".join(filter(None, (skip, once))))
 
 
 def _steps(sequence: Sequence) -> tuple[Step, ...]:
-    return tuple(_step(element) for element in sequence.elements)
+    return tuple(_step(part) for part in sequence.elements)
 
 
-def _step(element: Element | Not) -> Step:
-    notes = tuple(qualities(element, with_until=False))
-    if isinstance(element, Not):
-        condition = "any event" if element.condition is None else one_line(element.condition)
-        return Step(Card(element.name, condition, notes=notes, caption=LINKS[element.link], is_not=True))
-    until = _until(element.loop)
-    loop = element.loop
-    again = None if loop is None or loop.maximum in (0, 1) else _STROKES[loop.inner]
-    shape: Shape
-    if isinstance(element.body, Variable):
-        variable = element.body
-        shape = Card(
-            variable.name,
-            "any event" if variable.condition is None else one_line(variable.condition),
-            until,
-            tuple(f"{fold.name}: {fold.init}, then {fold.update}" for fold in variable.folds),
-            notes,
-            again=again,
+def _step(part: Element | Not) -> Step:
+    shape = _SHAPES.visit(part)
+    if isinstance(part, Not) or part.link is Link.BEGIN:
+        return Step(shape)
+    return Step(shape, LINKS[part.link], _STROKES[part.link.contiguity])
+
+
+class _Shapes(PartVisitor[Shape]):
+    """The shape of one element or not."""
+
+    def variable(self, element: Element, body: Variable) -> Shape:
+        return Card(
+            body.name,
+            "any event" if body.condition is None else one_line(body.condition),
+            _until(element.loop),
+            tuple(f"{fold.name}: {fold.init}, then {fold.update}" for fold in body.folds),
+            tuple(qualities(element, with_until=False)),
+            again=_again(element),
             optional=element.optional,
         )
-    else:
-        shape = Frame(_steps(element.body), until, notes, again, element.optional)
-    if element.link is Link.BEGIN:
-        return Step(shape)
-    return Step(shape, LINKS[element.link], _STROKES[element.link.contiguity])
+
+    def group(self, element: Element, body: Sequence) -> Shape:
+        return self._frame(element, _steps(body))
+
+    def one_of(self, element: Element, body: OneOf) -> Shape:
+        return self._frame(element, self._members(body.alternatives, "or"), choice_text(body))
+
+    def all_of(self, element: Element, body: AllOfMembers) -> Shape:
+        return self._frame(element, self._members(body.members, "and"), choice_text(body))
+
+    def negation(self, negation: Not) -> Shape:
+        condition = "any event" if negation.condition is None else one_line(negation.condition)
+        notes = tuple(qualities(negation, with_until=False))
+        return Card(negation.name, condition, notes=notes, caption=LINKS[negation.link], is_not=True)
+
+    def _members(self, members: tuple[Element, ...], word: str) -> tuple[Step, ...]:
+        """Members side by side; the word between them says that this is no sequence."""
+        return tuple(Step(self.visit(member), word if number else "") for number, member in enumerate(members))
+
+    def _frame(self, element: Element, steps: tuple[Step, ...], kind: str = "group") -> Frame:
+        notes = tuple(qualities(element, with_until=False))
+        return Frame(steps, _until(element.loop), notes, _again(element), element.optional, kind)
+
+
+_SHAPES = _Shapes()
+
+
+def _again(element: Element) -> Stroke | None:
+    loop = element.loop
+    return None if loop is None or loop.maximum in (0, 1) else _STROKES[loop.inner]
 
 
 def _until(loop: Loop | None) -> str:

@@ -90,7 +90,8 @@ def _link(one: Placed, other: Placed, direction: Direction) -> Iterator[str]:
         yield f'<path class="{style}" d="M{start:.1f} {y:.1f}H{end - (8 if has_head else 0):.1f}"/>'
         if has_head:
             yield f'<path class="head" d="M{end:.1f} {y:.1f}l-9 -5v10z"/>'
-            middle = (start + end - 6) / 2
+        if step.link:
+            middle = (start + end - (6 if has_head else 0)) / 2
             yield f'<text class="link" x="{middle:.1f}" y="{y - 7:.1f}" text-anchor="middle">{step.link}</text>'
         return
     x = other.x + other.body_width / 2
@@ -98,6 +99,7 @@ def _link(one: Placed, other: Placed, direction: Direction) -> Iterator[str]:
     yield f'<path class="{style}" d="M{x:.1f} {start:.1f}V{end - (8 if has_head else 0):.1f}"/>'
     if has_head:
         yield f'<path class="head" d="M{x:.1f} {end:.1f}l-5 -9h10z"/>'
+    if step.link:
         yield f'<text class="link" x="{x + 10:.1f}" y="{(start + end) / 2 + 2:.1f}">{step.link}</text>'
 
 

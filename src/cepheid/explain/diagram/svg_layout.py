@@ -109,7 +109,8 @@ def _measured(step: Step, direction: Direction) -> Placed:
     width, height = _chain_size(inside, direction)
     lines = tuple(Line(text, "until", True, CODE) for text in wrapped(shape.until, BROAD, MOST_LINES) if text)
     content = max(width, _widest(lines))
-    notes = _in_rows(shape.notes, max(content, 150.0))
+    kind = () if shape.kind == "group" else (shape.kind,)
+    notes = _in_rows((*kind, *shape.notes), max(content, 150.0))
     content = max(content, _widest_row(notes))
     head = len(notes) * PILL + len(lines) * LINE + (6.0 if notes or lines else 0.0)
     extra = BEHIND if shape.loops else 0.0

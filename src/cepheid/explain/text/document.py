@@ -1,7 +1,7 @@
 """An explanation as data, and as it is shown: text, a terminal with colours, a notebook.
 
-In: sections, made by `explaining`. Out: an `Explanation`, which prints itself (`str`), renders with rich (`__rich__`)
-and as HTML (`_repr_html_`). All three show the same sections.
+In: sections, made by `explaining`. Out: an `Explanation`, which prints itself (`str`) and shows itself in a notebook
+(`_repr_html_`). The command line has colours of its own; all show the same sections.
 """
 
 from __future__ import annotations
@@ -9,10 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from rich.console import Group
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,28 +66,6 @@ class Explanation:
     def __contains__(self, text: str) -> bool:
         return text in str(self)
 
-    def __rich__(self) -> Group:
-        from rich.console import Group
-        from rich.padding import Padding
-        from rich.table import Table
-        from rich.text import Text
-
-        shown: list[Text | Padding] = [Text(self.pattern, style="bold")]
-        for section in self.sections:
-            shown.append(Text(f"\n{section.title}", style="bold yellow" if section.warns else "bold cyan"))
-            for sentence in section.sentences:
-                shown.append(Padding(Text(f"{'! ' if section.warns else ''}{sentence}"), (0, 0, 0, 2)))
-            if section.lines:
-                shown.append(Padding(Text("\n".join(section.lines)), (0, 0, 0, 2)))
-            if section.records:
-                table = Table.grid(padding=(0, 2, 0, 0))
-                for record in section.records:
-                    for number, (what, how) in enumerate(record.facts):
-                        first = [Text(record.name if number == 0 else "", style="bold")] if _named(section) else []
-                        table.add_row(*first, Text(what, style="dim"), Text(how))
-                shown.append(Padding(table, (0, 0, 0, 2)))
-        return Group(*shown)
-
     def _repr_html_(self) -> str:
         sections = "".join(_section_html(section) for section in self.sections)
         return (
@@ -100,7 +74,8 @@ class Explanation:
         )
 
 
-def _named(section: Section) -> bool:
+def has_names(section: Section) -> bool:
+    """Whether the records of a section are told apart by a name."""
     return any(record.name for record in section.records)
 
 
@@ -115,7 +90,7 @@ def _section_html(section: Section) -> str:
         for record in section.records:
             for number, (what, how) in enumerate(record.facts):
                 span = f' rowspan="{len(record.facts)}"' if len(record.facts) > 1 else ""
-                head = f"<th{span}>{escape(record.name)}</th>" if number == 0 and _named(section) else ""
+                head = f"<th{span}>{escape(record.name)}</th>" if number == 0 and has_names(section) else ""
                 rows.append(f'<tr>{head}<td class="what">{escape(what)}</td><td><code>{escape(how)}</code></td></tr>')
         parts.append(f"<table>{''.join(rows)}</table>")
     return f"<section{' class=warns' if section.warns else ''}>{''.join(parts)}</section>"

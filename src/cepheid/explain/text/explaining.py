@@ -14,6 +14,7 @@ from cepheid.automaton.model import Automaton
 from cepheid.conditions import Predicate, Schema, bind
 from cepheid.conditions.binding import BoundConditions
 from cepheid.conditions.expression import TRUE
+from cepheid.engine.tables import compact
 from cepheid.engine.tables.programs import NotCompiled
 from cepheid.engine.tables.tabulate import Options, Tables, tabulate
 from cepheid.explain.text.advice import advice
@@ -22,7 +23,7 @@ from cepheid.explain.text.execution import Execution, rows_that_travel
 from cepheid.explain.text.outline import outline
 from cepheid.explain.text.strategy import Strategy, strategy
 from cepheid.syntax.notation import to_text
-from cepheid.syntax.tree import Element, PatternTree, Sequence, walk
+from cepheid.syntax.tree import Element, PatternTree, Variable, describe, walk
 
 ANY_EVENT = "nothing: any event"
 
@@ -46,6 +47,7 @@ def explain(
         *_remembered(automaton, tables),
         Section("Automaton", lines=tuple(str(automaton).splitlines())),
         _strategy(chosen, not_compiled),
+        *_whole_partitions(automaton, options, not_compiled),
         Section("State on a stream", (f"{_capital(chosen.bound or 'without limit: nothing bounds it')}.",)),
         _rows(automaton) if execution is None else Section("Execution", records=(Record("", execution.facts()),)),
     ]
@@ -73,13 +75,15 @@ def _conditions(tree: PatternTree, conditions: BoundConditions) -> Iterator[Reco
         if not isinstance(element, Element):
             yield Record(f"not {element.name}", _split(conditions.where[element.name]))
             continue
-        if not isinstance(element.body, Sequence):
+        if isinstance(element.body, Variable):
             name = element.body.name
             yield Record(name, _split(conditions.where[name]))
         else:
-            name = "the group"
+            name = describe(element)
         if path in conditions.until:
             yield Record(f"until of {name}", _split(conditions.until[path]))
+        if path in conditions.having:
+            yield Record(f"having of {name}", _split(conditions.having[path]))
 
 
 def _split(predicate: Predicate) -> tuple[tuple[str, str], ...]:
@@ -105,6 +109,18 @@ def _strategy(chosen: Strategy, not_compiled: str | None) -> Section:
     if not_compiled is not None:
         return Section("Strategy", (f"All runs, by the slow evaluator: the pattern has {not_compiled}.",))
     return Section("Strategy", tuple(f"{_capital(text)}." for text in (chosen.memory.value, *chosen.reasons)))
+
+
+def _whole_partitions(automaton: Automaton, options: Options, not_compiled: str | None) -> Iterator[Section]:
+    """What batch and memory keep, where that is less than a stream does."""
+    if not_compiled is None:
+        decision = compact.decide(automaton, options.timeouts, options.compact)
+        how = (
+            "partial matches with the same future are kept as one, whatever their number; a stream keeps them as above"
+            if decision.is_compact
+            else f"as above: {decision.reason}"
+        )
+        yield Section("In batch and in memory", (f"{_capital(how)}.",))
 
 
 def _rows(automaton: Automaton) -> Section:

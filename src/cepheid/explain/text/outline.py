@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from cepheid.syntax import sql_pieces
 from cepheid.syntax.durations import to_text
-from cepheid.syntax.notation import condition_text
+from cepheid.syntax.notation import condition_text, inner_contiguity
 from cepheid.syntax.tree import (
+    AllOfMembers,
     Condition,
     Contiguity,
     Element,
@@ -19,6 +21,7 @@ from cepheid.syntax.tree import (
     Loop,
     Not,
     NotLink,
+    OneOf,
     PatternTree,
     Sequence,
     Skip,
@@ -26,6 +29,7 @@ from cepheid.syntax.tree import (
     Variable,
     Window,
 )
+from cepheid.syntax.visitor import PartVisitor
 
 LINKS = {
     Link.BEGIN: "begin",
@@ -44,6 +48,8 @@ def outline(tree: PatternTree) -> tuple[str, ...]:
     if tree.window is not None:
         lines.append(f"within {window_text(tree.window)}")
     lines.append(f"skip: {skip_text(tree.skip)}")
+    if tree.once_per is not None:
+        lines.append(f"once per {to_text(tree.once_per)}")
     return tuple(lines)
 
 
@@ -76,22 +82,27 @@ def qualities(element: Element | Not, with_until: bool = True) -> Iterator[str]:
             yield times_text(element.loop)
         if element.optional:
             yield "optional"
+        inner = inner_contiguity(element)
+        if inner is not Contiguity.RELAXED:
+            yield "consecutive" if inner is Contiguity.STRICT else "all combinations"
         if element.loop is not None:
             yield from _loop_qualities(element.loop, with_until)
+        if element.having is not None:
+            yield f"having {one_line(element.having)}"
+        if element.within_since is not None:
+            yield f"within {to_text(element.within_since.span)} since {element.within_since.variable}"
     if element.within_previous is not None:
         yield f"within {to_text(element.within_previous)} since the previous event"
 
 
 def one_line(condition: Condition) -> str:
     """A condition as written, on one line."""
-    return " ".join(condition_text(condition).split())
+    return sql_pieces.one_line(condition_text(condition))
 
 
 def _loop_qualities(loop: Loop, with_until: bool) -> Iterator[str]:
-    if loop.inner is not Contiguity.RELAXED:
-        yield "consecutive" if loop.inner is Contiguity.STRICT else "all combinations"
     if loop.greedy:
-        yield "greedy"
+        yield "whole" if loop.whole else "greedy"
     if loop.gaps is not None:
         if loop.gaps.every is not None:
             yield f"less than {to_text(loop.gaps.every)} apart"
@@ -101,19 +112,52 @@ def _loop_qualities(loop: Loop, with_until: bool) -> Iterator[str]:
         yield f"until {one_line(loop.until)}"
 
 
+class _Lines(PartVisitor[Iterator[str]]):
+    """One element or not, groups indented; `word` stands before it."""
+
+    def __init__(self, word: str, indent: str) -> None:
+        self.word = word
+        self.indent = indent
+
+    def variable(self, element: Element, body: Variable) -> Iterator[str]:
+        yield self._line(_named(body.name, body.condition), element)
+        for fold in body.folds:
+            yield f"{self.indent}  fold {fold.name}: {fold.init}, then {fold.update}"
+
+    def group(self, element: Element, body: Sequence) -> Iterator[str]:
+        yield self._line("a group", element)
+        yield from _sequence(body, f"{self.indent}  ")
+
+    def one_of(self, element: Element, body: OneOf) -> Iterator[str]:
+        yield self._line(choice_text(body), element)
+        yield from self._members(body.alternatives, "either", "or")
+
+    def all_of(self, element: Element, body: AllOfMembers) -> Iterator[str]:
+        yield self._line(choice_text(body), element)
+        yield from self._members(body.members, "member", "member")
+
+    def negation(self, negation: Not) -> Iterator[str]:
+        yield self._line(_named(negation.name, negation.condition), negation)
+
+    def _line(self, text: str, part: Element | Not) -> str:
+        return f"{self.indent}{self.word} {text}" + "".join(f", {quality}" for quality in qualities(part))
+
+    def _members(self, members: tuple[Element, ...], first: str, word: str) -> Iterator[str]:
+        for number, member in enumerate(members):
+            yield from _Lines(word if number else first, f"{self.indent}  ").visit(member)
+
+
 def _sequence(sequence: Sequence, indent: str) -> Iterator[str]:
-    for element in sequence.elements:
-        link = LINKS[element.link]
-        extras = "".join(f", {quality}" for quality in qualities(element))
-        if isinstance(element, Not):
-            yield f"{indent}{link} {_named(element.name, element.condition)}{extras}"
-        elif isinstance(element.body, Variable):
-            yield f"{indent}{link} {_named(element.body.name, element.body.condition)}{extras}"
-            for fold in element.body.folds:
-                yield f"{indent}  fold {fold.name}: {fold.init}, then {fold.update}"
-        else:
-            yield f"{indent}{link} a group{extras}"
-            yield from _sequence(element.body, f"{indent}  ")
+    for part in sequence.elements:
+        yield from _Lines(LINKS[part.link], indent).visit(part)
+
+
+def choice_text(body: OneOf | AllOfMembers) -> str:
+    """What a `one_of` or `all_of` asks of its members."""
+    if isinstance(body, OneOf):
+        return "one of"
+    count = len(body.members)
+    return "all of, in any order" if body.at_least == count else f"at least {body.at_least} of {count}, in any order"
 
 
 def _named(name: str, condition: Condition | None) -> str:

@@ -1,7 +1,7 @@
 """How many partial matches the engine keeps, and why; how much a stream must remember.
 
-In: an automaton and the engine's options. Out: a `Strategy`. It asks the same function as the engine's tables
-(`engine.tables.dominance`), so it cannot say anything that the engine does not do. `engine.lists` proves the rule.
+In: an automaton and the engine's options. Out: a `Strategy`. It puts into words what `engine.tables.dominance` decides,
+which the engine's tables ask too, so it cannot say anything that the engine does not do. The proof is there.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from enum import Enum
 
 from cepheid.automaton.model import Automaton
-from cepheid.engine.kernel import layout
-from cepheid.engine.tables.tabulate import Options, dominance
+from cepheid.engine.tables.dominance import Dominance, Reason, decide
+from cepheid.engine.tables.tabulate import Options
 from cepheid.syntax.durations import to_text
-from cepheid.syntax.tree import Contiguity, EventCount, PatternTree, SkipKind, variables, walk
+from cepheid.syntax.tree import Contiguity, EventCount, PatternTree, variables, walk
 
 
 class Memory(Enum):
@@ -36,31 +36,42 @@ class Strategy:
     """What bounds the state of one key on a stream; None where nothing does."""
 
 
+_WHY_STARTS_DIFFER = {
+    Reason.TO_NEXT: "to next forbids only a match's own start",
+    Reason.WINDOW: "the earlier one may run out of its window first",
+    Reason.NOT_AT_END: "a match that waits for a not at its end may forbid the earlier one alone (rules 7 and 8)",
+}
+
+
 def strategy(tree: PatternTree, automaton: Automaton, options: Options | None = None) -> Strategy:
     """The strategy of a pattern. With `timeouts` among the options all runs are kept."""
     options = options or Options()
-    kind = dominance(automaton, options)
-    skip = automaton.skip.kind
-    name = skip.value.replace("_", " ")
+    decision = decide(automaton, options.timeouts, options.dominance)
+    name = automaton.skip.kind.value.replace("_", " ")
     registers = len(automaton.registers.registers)
     loops = unbounded_loops(tree)
     reasons: list[str] = []
-    if kind == layout.DOMINANCE_OFF:
+    if decision.dominance is Dominance.OFF:
         memory = Memory.ALL_RUNS
-        if options.timeouts:
+        if decision.reason is Reason.TIMEOUTS:
             reasons.append("timeouts are asked for, so every partial match may have to be reported (rule 9)")
+        elif decision.reason is Reason.DISTINCT:
+            reasons.append("different values are counted, so partial matches differ by the events they took (rule 18)")
         else:
             reasons.append(f"skip strategy {name}: any partial match may still become a match of its own (rule 8)")
         if not splits(automaton):
             reasons.append("a run never splits, so there is at most one for each start")
-    elif kind == layout.DOMINANCE_PER_START:
+    elif decision.dominance is Dominance.PER_START:
         memory = Memory.RUN_PER_START
         reasons.append(
             f"skip strategy {name}: of runs with one start, state and memory only the first can win (rule 8)"
         )
-        reasons.append(_why_starts_differ(automaton))
+        assert decision.reason is not None
+        reasons.append(f"runs with different starts are kept apart: {_WHY_STARTS_DIFFER[decision.reason]}")
     else:
-        reasons.append(f"skip strategy {name} without a window: the earliest run of a state wins (rule 8)")
+        reasons.append(
+            f"skip strategy {name} without a window or a not at the end: the earliest run of a state wins (rule 8)"
+        )
         memory, more = _overall(automaton, registers, loops)
         reasons += more
     return Strategy(memory, tuple(reasons), _bound(automaton, memory, loops))
@@ -89,14 +100,6 @@ def unbounded_loops(tree: PatternTree) -> tuple[str, ...]:
     )
 
 
-def _why_starts_differ(automaton: Automaton) -> str:
-    if automaton.skip.kind is SkipKind.TO_NEXT:
-        return "runs with different starts are kept apart: to next forbids only a match's own start"
-    if automaton.window is not None:
-        return "runs with different starts are kept apart: the earlier one may run out of its window first"
-    return "runs with different starts are kept apart: a not at the start may rule out the earlier one alone"
-
-
 def _overall(automaton: Automaton, registers: int, loops: tuple[str, ...]) -> tuple[Memory, list[str]]:
     """Where a run stands for all others of its state that remember the same."""
     gaps = any(
@@ -107,8 +110,6 @@ def _overall(automaton: Automaton, registers: int, loops: tuple[str, ...]) -> tu
     if registers or gaps:
         what = "remembered values" if registers else "time of the last event, which a bound since it tells apart"
         return Memory.RUN_PER_VALUES, [f"runs of one state are kept apart by their {what}"]
-    if any(position.endings for position in automaton.positions):
-        return Memory.RUN_PER_STATE, ["a match that waits for a not at its end is kept until that is decided (rule 7)"]
     if loops:
         names = ", ".join(repr(loop) for loop in loops)
         return Memory.RUN_PER_STATE, [f"a run holds the events that it has taken, and {names} may take any number"]
@@ -123,8 +124,6 @@ def _bound(automaton: Automaton, memory: Memory, loops: tuple[str, ...]) -> str 
         return f"the events of the last {to_text(window)} of event time, and the runs that they started"
     if memory is Memory.CONSTANT:
         return "a fixed number of runs, however long the stream"
-    if memory is Memory.RUN_PER_STATE and not loops:
-        return "a fixed number of runs, and the matches that wait for a not at their end"
     if not any(position.continuations or position.endings for position in automaton.positions[1:]):
         return "nothing is kept: a match is complete with its first event"
     if not loops and not _waits_for_ever(automaton):

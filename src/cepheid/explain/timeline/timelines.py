@@ -29,7 +29,7 @@ from cepheid.syntax.tree import Not, PatternTree, walk
 
 
 class Timeline:
-    """Matches on a time axis. A notebook shows it; `save` writes a page that needs no network."""
+    """Matches on a time axis. A notebook displays it; `save` writes a self-contained page."""
 
     def __init__(self, body: str, title: str, partitions: int) -> None:
         self._body = body
@@ -66,11 +66,11 @@ def timeline(
     n: int = 10,
     title: str = "Timeline",
 ) -> Timeline:
-    """Draw matches, and the events around them, on a time axis: a panel for each of up to `n` partitions.
+    """Draw matches and the events around them on a time axis, one panel for each of up to `n` partitions.
 
-    `matches`: rows as `found.matches` gives them. `events`: the rows that were searched, at least those of the
-    partitions to be seen. `pattern` makes windows, nots and the drawing of the pattern visible. Without
-    `partition_by` and `order_by` both are told from the columns of the matches.
+    `matches` are rows as in `found.matches`; `events` are the rows that were searched, at least those of the partitions
+    to draw. With `pattern`, windows, negations and the diagram are drawn, too. Without `partition_by` and `order_by`,
+    both are inferred from the columns of the matches.
 
     >>> from cepheid import Pattern
     >>> rows = [{"id": 1, "t": 1, "kind": "a"}, {"id": 1, "t": 4, "kind": "b"}]

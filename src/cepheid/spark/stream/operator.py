@@ -1,12 +1,12 @@
 """The stateful operator of a stream: called by Spark once for each bucket that has rows or whose timer has fired.
 
 In: cells of packed rows, and the watermark. Out: rows of (kind, payload), the payload a table as Arrow IPC, and one row
-of counts for each call. Made by `streaming`, runs in Spark's Python workers.
+of counts for each call. Made by `plan`, runs in Spark's Python workers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,36 +17,27 @@ import pyarrow.compute as pc
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from cepheid.spark.cells import rows_of
-from cepheid.spark.stream.bucket import REASON, TIME, BucketRuns, Decided, StreamWork
-from cepheid.spark.stream.format import table_bytes
-from cepheid.spark.stream.store import BucketStore, Head
+from cepheid.spark.stream.accounts import COUNTED
+from cepheid.spark.stream.poison import Handled, handle
+from cepheid.spark.stream.state.bucket import BucketRuns, StreamWork
+from cepheid.spark.stream.state.format import table_bytes
+from cepheid.spark.stream.state.store import BucketStore, Head, Saved
+from cepheid.spark.stream.time import REASON, REASONS, TIME, from_spark, timer_for
 from cepheid.spark.workers import PAYLOAD
 
 KIND = "__kind"
 MATCHES, TIMEOUTS, LATE, REJECTED, COUNTS = "matches", "timeouts", "late", "rejected", "counts"
-COUNTED = ("events", "late", "rejected", "matches", "timeouts", "runs", "pending", "state_bytes", "written_bytes")
 OUTPUT = f"`{KIND}` string, `{PAYLOAD}` binary, " + ", ".join(f"`{name}` long" for name in COUNTED)
-REASONS = {
-    1: "no time",
-    2: "a time before 1970",
-    3: "a time further ahead than max_ahead",
-    4: "no value in an order column",
-}
 ROWS_OF_A_CELL = 20_000
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Sorted:
-    """The rows of one call by what becomes of them."""
+    """The rows of one call by what becomes of them; None where there are none."""
 
-    accepted: pa.Table | None
-    late: pa.Table | None
-    rejected: pa.Table | None
-
-    @property
-    def counts(self) -> tuple[int, int, int]:
-        sizes = [0 if table is None else table.num_rows for table in (self.accepted, self.late, self.rejected)]
-        return sum(sizes), sizes[1], sizes[2]
+    accepted: pa.Table | None = None
+    late: pa.Table | None = None
+    rejected: pa.Table | None = None
 
 
 class StreamOperator(StatefulProcessor):
@@ -75,7 +66,7 @@ class StreamOperator(StatefulProcessor):
     ) -> Iterator[pd.DataFrame]:
         packed = [cell for cell in cells if cell is not None]
         is_end = len(packed) < len(cells)  # a cell without rows: the control source says that the input is over
-        watermark = 1000 * watermark_ms if watermark_ms > 0 else -1  # 0: Spark has seen no time yet
+        watermark = from_spark(watermark_ms)
         head, bucket = self.store.load(bucket_id)
         if self.work.is_arrival:  # what is there has been handled; only a clock that was set back is behind it
             rows = self._sorted(packed, bucket.watermark - 1, head.ended)
@@ -83,17 +74,27 @@ class StreamOperator(StatefulProcessor):
                 watermark = max(watermark, pc.max(rows.accepted[TIME]).as_py())
         else:
             rows = self._sorted(packed, watermark, head.ended)
-        if rows.accepted is not None:
-            bucket.receive(rows.accepted)
-        decided = bucket.advance(watermark)
-        at_end = bucket.end() if is_end else Decided(None, None)
-        timer = self._timer(head, bucket, watermark_ms, fired)
-        size = self.store.save(head, bucket, rows.accepted, timer, head.ended or is_end)
-        yield from self._output(rows, (decided, at_end), bucket, size)
+
+        def with_new(bucket: BucketRuns) -> BucketRuns:
+            if rows.accepted is not None:
+                bucket.receive(rows.accepted)
+            return bucket
+
+        done = handle(
+            with_new(bucket),
+            watermark,
+            is_end,
+            self.work.on_error,
+            lambda: with_new(self.store.restored(head, bucket_id)),
+        )
+        timer = self._timer(head, done.bucket, watermark_ms, fired)
+        anew = done.refused is not None
+        saved = self.store.save(head, done.bucket, rows.accepted, timer, head.ended or is_end, anew)
+        yield self._output(rows, done, head, saved)
 
     def _sorted(self, cells: list[Any], watermark: int, ended: bool) -> _Sorted:
         if not cells:
-            return _Sorted(None, None, None)
+            return _Sorted()
         rows = pa.concat_tables([rows_of(pa.py_buffer(cell)) for cell in cells])
         reasons = rows[REASON].to_numpy()
         is_rejected = reasons != 0
@@ -114,8 +115,7 @@ class StreamOperator(StatefulProcessor):
 
     def _timer(self, head: Head, bucket: BucketRuns, watermark_ms: int, fired: int | None) -> int | None:
         """See to it that Spark calls again at the next deadline, data or not; it deletes a timer that fires itself."""
-        deadline = bucket.deadline()
-        timer = None if deadline is None else max(-(-deadline // 1000), watermark_ms + 1, 1)
+        timer = timer_for(bucket.deadline(), watermark_ms)
         if timer != head.timer:
             if head.timer not in (None, fired):
                 self.handle.deleteTimer(head.timer)
@@ -123,49 +123,39 @@ class StreamOperator(StatefulProcessor):
                 self.handle.registerTimer(timer)
         return timer
 
-    def _output(
-        self, rows: _Sorted, decided: tuple[Decided, Decided], bucket: BucketRuns, written_bytes: int
-    ) -> Iterator[pd.DataFrame]:
-        matches = [part.matches for part in decided if part.matches is not None]
-        timeouts = [part.timeouts for part in decided if part.timeouts is not None]
-        events, late, rejected = rows.counts
+    def _output(self, rows: _Sorted, done: Handled, head: Head, saved: Saved) -> pd.DataFrame:
+        outputs = (
+            (MATCHES, done.decided.matches),
+            (TIMEOUTS, done.decided.timeouts),
+            (LATE, rows.late),
+            (REJECTED, rows.rejected),
+            (REJECTED, done.refused),
+        )
         counts = {
-            "events": events,
-            "late": late,
-            "rejected": rejected,
-            "matches": sum(table.num_rows for table in matches),
-            "timeouts": sum(table.num_rows for table in timeouts),
-            "runs": bucket.matcher.live_runs,
-            "pending": bucket.pending_events,
-            "state_bytes": self.store.state_bytes,
-            "written_bytes": written_bytes,
+            "events": sum(_size(table) for table in (rows.accepted, rows.late, rows.rejected)),
+            "late": _size(rows.late),
+            "rejected": _size(rows.rejected) + _size(done.refused),
+            "handled": done.bucket.handled - done.taken_back,
+            "matches": _size(done.decided.matches),
+            "timeouts": _size(done.decided.timeouts),
+            "runs": saved.head.runs,
+            "runs_change": saved.head.runs - head.runs,
+            "pending": saved.head.pending,
+            "pending_change": saved.head.pending - head.pending,
+            "state_bytes": saved.state_bytes,
+            "written_bytes": saved.written_bytes,
         }
         kinds, cells = [COUNTS], [b""]
-        outputs = [(MATCHES, table) for table in matches] + [(TIMEOUTS, table) for table in timeouts]
-        outputs += [
-            (kind, table) for kind, table in ((LATE, rows.late), (REJECTED, rows.rejected)) if table is not None
-        ]
         for kind, table in outputs:
-            for begin in range(0, table.num_rows, ROWS_OF_A_CELL):
+            for begin in range(0, _size(table), ROWS_OF_A_CELL):
+                assert table is not None
                 kinds.append(kind)
                 cells.append(table_bytes(table.slice(begin, ROWS_OF_A_CELL)))
         none = np.zeros(len(cells) - 1, np.int64)  # what is added up of cells; NULLs would cost pandas far more
-        yield pd.DataFrame(
+        return pd.DataFrame(
             {KIND: kinds, PAYLOAD: cells} | {name: np.append(counts[name], none) for name in COUNTED}, copy=False
         )
 
 
-@dataclass(frozen=True)
-class Unpack:
-    """Cells of one kind back to rows. Runs in Spark's Python workers."""
-
-    schema: pa.Schema
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for cell in batch.column(PAYLOAD):
-                table = pa.ipc.open_stream(cell.as_buffer()).read_all()
-                if "at" not in table.column_names:
-                    moment = self.schema.field("at").type
-                    table = table.append_column("at", pa.nulls(table.num_rows, moment))
-                yield from table.select(self.schema.names).to_batches()
+def _size(table: pa.Table | None) -> int:
+    return 0 if table is None else int(table.num_rows)

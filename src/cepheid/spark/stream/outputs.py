@@ -1,14 +1,16 @@
 """The rows of one output of a stream, taken out of the operator's cells.
 
-In: the operator's output, a stream or one micro-batch of it. Out: the rows of one kind. Made by `streaming`, used there
-and by `streaming_sinks`. Over Spark Connect it travels to the server, where micro-batches are written: so it is plain
-data, without a DataFrame or a Column.
+In: the operator's output, a stream or one micro-batch of it. Out: the rows of one kind. Made by `plan`, used there and
+by `query`. Over Spark Connect it travels to the server, where micro-batches are written: so it is plain data, without a
+DataFrame or a Column.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
@@ -16,7 +18,7 @@ from pyspark.sql.types import StructType
 from cepheid.spark.frames import arrow_schema
 from cepheid.spark.output import result_columns
 from cepheid.spark.shipping import shipped
-from cepheid.spark.stream.operator import KIND, Unpack
+from cepheid.spark.stream.operator import KIND
 from cepheid.spark.workers import PAYLOAD
 
 
@@ -35,3 +37,19 @@ class OutputRows:
         cells = operated.where(F.col(KIND) == self.kind).select(PAYLOAD)
         rows = cells.mapInArrow(shipped(Unpack(arrow_schema(self.schema))), self.schema)
         return rows.select(*result_columns(self.own, self.measures)) if self.measures else rows
+
+
+@dataclass(frozen=True)
+class Unpack:
+    """Cells of one kind back to rows. Runs in Spark's Python workers."""
+
+    schema: pa.Schema
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for cell in batch.column(PAYLOAD):
+                table = pa.ipc.open_stream(cell.as_buffer()).read_all()
+                if "at" not in table.column_names:
+                    moment = self.schema.field("at").type
+                    table = table.append_column("at", pa.nulls(table.num_rows, moment))
+                yield from table.select(self.schema.names).to_batches()

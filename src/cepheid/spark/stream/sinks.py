@@ -1,47 +1,60 @@
-"""Where the outputs of a stream go, and the one query that serves them all.
+"""What writes the outputs of a stream, one micro-batch after the other.
 
-In: a plan, a sink for each output, a checkpoint. Out: a running query. Called by `FoundInStream.start`.
+In: a sink as a user gives it, and the columns of its output. Out: a function of the rows of a micro-batch and its
+number. Called by `query`.
 
 A micro-batch that is replayed after a failure has the same number and gives the same rows, so each sink writes a
-micro-batch in a way that a second time changes nothing: files go to a directory of their own, rows in memory replace
-those of that number, and a function is told the number.
+micro-batch in a way that a second time changes nothing: files go to a directory of their own, a table keeps the rows
+that it has, rows in memory replace those of that number, and a function is told the number.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TypeAlias
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructType
 
 from cepheid.conditions.printing import quoted
 from cepheid.errors import InputError
-from cepheid.spark.session import missing_options
 from cepheid.spark.sinks import Files, Table
-from cepheid.spark.stream.failures import watched
-from cepheid.spark.stream.flush import Checkpoint
-from cepheid.spark.stream.operator import KIND
-from cepheid.spark.stream.outputs import OutputRows
+from cepheid.spark.stream.checkpoint.layout import Checkpoint
 
-if TYPE_CHECKING:
-    from cepheid.spark.stream.plan import StreamPlan
-
-PROVIDER = "spark.sql.streaming.stateStore.providerClass"
-ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-CELLS_OF_A_TASK = 16
-"""Cells whose rows one task writes: with few matches most tasks, and files, would be next to empty."""
 NEW_ROWS = "cepheid_new_rows"
 Function: TypeAlias = Callable[[DataFrame, int], None]
-
-
 Sink: TypeAlias = str | Files | Table | Function
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One output of a stream: its name, its columns, and those that tell its rows apart, if any do."""
+
+    kind: str
+    schema: StructType
+    key: tuple[str, ...] | None
+
+
+def writer(session: SparkSession, output: Output, sink: Sink, checkpoint: str) -> Function:
+    """What writes one output."""
+    if isinstance(sink, Files):
+        return WrittenFiles(sink, checkpoint).begun(session, output)
+    if isinstance(sink, Table):
+        return MergedTable.checked(session, output, sink)
+    if sink == "console":
+        return to_console(output.kind)
+    if sink == "memory":
+        return Memory(session, output.kind).begun(output)
+    if callable(sink):
+        return sink
+    raise InputError(
+        f"{output.kind}={sink!r} is no sink.\n"
+        '  Give files(path, "parquet") or table(name) of cepheid.spark.sinks, "console", "memory", or a function of a\n'
+        "  DataFrame and the batch number."
+    )
 
 
 class Memory:
@@ -52,9 +65,10 @@ class Memory:
         self.view = view
         self.batches: dict[int, pa.Table] = {}
 
-    def begin(self, schema: StructType) -> None:
+    def begun(self, output: Output) -> Memory:
         """The view as it is before anything was found."""
-        self.session.createDataFrame([], schema).createOrReplaceTempView(self.view)
+        self.session.createDataFrame([], output.schema).createOrReplaceTempView(self.view)
+        return self
 
     def __call__(self, rows: DataFrame, batch: int) -> None:
         self.batches[batch] = rows.toArrow()
@@ -64,52 +78,75 @@ class Memory:
 
 @dataclass
 class WrittenFiles:
-    """Writes each micro-batch to a directory of its own, over whatever an earlier try left there."""
+    """Writes each micro-batch to a directory of its own, over whatever an earlier try left there.
+
+    The name of a directory is no `name=value`: a reader would take that for a column, and a column of that name in the
+    rows would be lost.
+    """
 
     files: Files
     checkpoint: str
     query_id: str | None = None
 
+    def begun(self, session: SparkSession, output: Output) -> WrittenFiles:
+        """Files without rows, so that an output which stays empty can be read."""
+        self._write(session.createDataFrame([], output.schema), "no-rows", "ignore")
+        return self
+
     def __call__(self, rows: DataFrame, batch: int) -> None:
         if self.query_id is None:
             self.query_id = Checkpoint(rows.sparkSession, self.checkpoint).query_id()
-        place = f"{self.files.path.rstrip('/')}/query={self.query_id}/batch={batch}"
-        rows.write.format(self.files.format).options(**self.files.options).mode("overwrite").save(place)
+        self._write(rows, f"{self.query_id}-{batch:09}", "overwrite")
+
+    def _write(self, rows: DataFrame, place: str, mode: str) -> None:
+        writer = rows.write.format(self.files.format).options(**self.files.options)
+        writer.mode(mode).save(f"{self.files.path.rstrip('/')}/{place}")
 
 
 @dataclass
 class MergedTable:
     """Adds the rows whose key the table does not have yet; a second time changes nothing."""
 
-    table: Table
+    name: str
+    key: tuple[str, ...]
 
-    def __call__(self, rows: DataFrame, batch: int) -> None:
-        rows.dropDuplicates([self.table.key]).createOrReplaceTempView(NEW_ROWS)
-        rows.sparkSession.sql(self._merge(NEW_ROWS))
-
-    def _merge(self, source: str) -> str:
-        key = quoted(self.table.key)
-        return (
-            f"MERGE INTO {self.table.name} AS target USING {source} AS given ON target.{key} = given.{key} "
-            "WHEN NOT MATCHED THEN INSERT *"
-        )
-
-    def check(self, session: SparkSession) -> MergedTable:
+    @classmethod
+    def checked(cls, session: SparkSession, output: Output, table: Table) -> MergedTable:
         """Refuse a table that cannot be merged into: merging no rows shows whether Spark can."""
-        name, key = self.table.name, self.table.key
+        name, key = table.name, table.key or output.key
+        if key is None:
+            raise InputError(
+                f"{output.kind}=table({name!r}): nothing is known that tells the rows of {output.kind!r} apart, so a "
+                'replayed micro-batch would write them twice.\n  Name such columns: table(..., key=["id"]).'
+            )
         if not session.catalog.tableExists(name):
             raise InputError(f"table({name!r}): there is no such table.\n  Create it first, in a format with MERGE.")
-        if key not in session.table(name).columns:
-            raise InputError(f"table({name!r}, key={key!r}): the table has no column {key!r} to tell rows apart by.")
+        for place, columns in (("the table", session.table(name).columns), (f"{output.kind!r}", output.schema.names)):
+            missing = next((column for column in key if column not in columns), None)
+            if missing is not None:
+                raise InputError(
+                    f"table({name!r}): {place} has no column {missing!r} to tell rows apart by.\n"
+                    f"  It has: {', '.join(columns)}. Name some of them: table(..., key=[...])."
+                )
+        merged = cls(name, key)
         try:
-            session.sql(self._merge(f"(SELECT * FROM {name} WHERE false)"))
+            session.sql(merged.statement(f"(SELECT * FROM {name} WHERE false)"))
         except PySparkException as error:
             raise InputError(
                 f"table({name!r}) cannot be merged into, so a replayed micro-batch would write its rows twice.\n"
                 "  Use a table of a transactional format such as Delta or Iceberg, or files(path).\n"
                 f"  Spark says: {str(error).strip().splitlines()[0][:200]}"
             ) from error
-        return self
+        return merged
+
+    def __call__(self, rows: DataFrame, batch: int) -> None:
+        rows.dropDuplicates(list(self.key)).createOrReplaceTempView(NEW_ROWS)
+        rows.sparkSession.sql(self.statement(NEW_ROWS))
+
+    def statement(self, source: str) -> str:
+        """The MERGE; parts of a key may be NULL."""
+        same = " AND ".join(f"target.{quoted(name)} <=> given.{quoted(name)}" for name in self.key)
+        return f"MERGE INTO {self.name} AS target USING {source} AS given ON {same} WHEN NOT MATCHED THEN INSERT *"
 
 
 def to_console(kind: str) -> Function:
@@ -120,108 +157,3 @@ def to_console(kind: str) -> Function:
         rows.show(truncate=False)
 
     return show
-
-
-@dataclass
-class Router:
-    """Splits a micro-batch by kind; the operator runs once, however many sinks there are. Over Spark Connect it travels
-    to the server with all that it holds."""
-
-    rows_of: dict[str, OutputRows]
-    writers: dict[str, Function]
-
-    def __call__(self, cells: DataFrame, batch: int) -> None:
-        cells = cells.persist()
-        try:
-            counts = Counter(row[0] for row in cells.select(KIND).collect())  # cells are few; to count in Spark is dear
-            for kind, write in self.writers.items():
-                if counts[kind]:
-                    few = cells.coalesce(-(-counts[kind] // CELLS_OF_A_TASK))
-                    write(self.rows_of[kind](few), batch)
-        finally:
-            cells.unpersist()
-
-
-def start(
-    plan: StreamPlan, sinks: dict[str, Sink], checkpoint: str, trigger: dict[str, Any], name: str | None, flush: bool
-) -> StreamingQuery:
-    """Start the query. With `flush`, let it work through all there is, end the input and return when it is done."""
-    if flush and trigger not in ({}, {"availableNow": True}):
-        raise InputError(
-            f"flush=True ends the input, so the trigger {trigger!r} has nothing to wait for.\n"
-            '  Leave the trigger out, or give {"availableNow": True}.'
-        )
-    if not sinks:
-        raise InputError('no sink is given.\n  Name at least one output, such as start(matches="console", ...).')
-    writers = {kind: _writer(plan, kind, sink, checkpoint) for kind, sink in sinks.items()}
-    router = Router({kind: plan.rows_of(kind) for kind in sinks}, writers)
-    place = Checkpoint(plan.session, checkpoint)
-    timeouts = "timeouts" in sinks
-    saved = place.prepare(plan.identity(timeouts), flush)
-    if saved is None:
-        from cepheid.spark.stream.saved_plan import keep_plan  # it builds plans, and so imports `streaming`
-
-        keep_plan(plan, checkpoint)
-    if saved is not None and plan.buckets_given in (None, len(saved)):  # which ids they have is ours to choose
-        plan.with_buckets(saved)
-    place.check(plan.identity(timeouts))
-
-    def begin(how: dict[str, Any]) -> StreamingQuery:
-        with _settings(plan.session, plan.partitions):
-            operated = plan.operated(timeouts, place.control)
-            writer = operated.writeStream.foreachBatch(router).option("checkpointLocation", checkpoint)
-            if name is not None:
-                writer = writer.queryName(name)
-            return watched((writer.trigger(**how) if how else writer).start(), checkpoint)
-
-    if not flush:
-        return begin(trigger)
-    begin({"availableNow": True}).awaitTermination()
-    place.end()
-    query = begin({"availableNow": True})
-    query.awaitTermination()
-    place.ended()
-    return query
-
-
-def _writer(plan: StreamPlan, kind: str, sink: Sink, checkpoint: str) -> Function:
-    """What writes one output."""
-    if isinstance(sink, Files):
-        return WrittenFiles(sink, checkpoint)
-    if isinstance(sink, Table):
-        return MergedTable(sink).check(plan.session)
-    if sink == "console":
-        return to_console(kind)
-    if sink == "memory":
-        memory = Memory(plan.session, kind)
-        memory.begin(plan.schema(kind))
-        return memory
-    if callable(sink):
-        return sink
-    raise InputError(
-        f"{kind}={sink!r} is no sink.\n"
-        '  Give files(path, "parquet") or table(name) of cepheid.spark.sinks, "console", "memory", or a function of a\n'
-        "  DataFrame and the batch number."
-    )
-
-
-@contextmanager
-def _settings(session: SparkSession, partitions: int) -> Iterator[None]:
-    """What the query needs of its session: a query takes the settings as they are when it starts."""
-    wanted = {
-        PROVIDER: ROCKSDB,
-        "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
-        "spark.sql.shuffle.partitions": str(partitions),
-        **missing_options(session),
-    }
-    before = {key: session.conf.get(key, None) for key in wanted}
-    for key, value in wanted.items():
-        session.conf.set(key, value)
-    try:
-        yield
-    finally:
-        for key, given in before.items():
-            if given is None:
-                session.conf.unset(key)
-            else:
-                session.conf.set(key, given)

@@ -1,7 +1,7 @@
 """One bucket of a stream's keys while it is being worked on: pending events, live runs, and the rows that they hold.
 
 In: rows as Spark prepared them, and how far the watermark is. Out: matches and timeouts as tables. Called by
-`streaming_operator`; knows nothing of Spark's state store, but can be written to bytes and read back.
+`operator`; knows nothing of Spark's state store, but can be written to bytes and read back.
 
 An event waits until the watermark has passed it. All events of one time are then there, so they are handled in order,
 and the same events give the same results however they came (rule 12).
@@ -9,21 +9,26 @@ and the same events give the same results however they came (rule 12).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import uuid
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cepheid.engine.assignments import Assignments, Integers
 from cepheid.engine.matcher import Matcher
+from cepheid.engine.runs.live import described, live
 from cepheid.engine.runs.snapshot import restore, snapshot
-from cepheid.rows.arrange import Arranged, Integers, arrange
-from cepheid.rows.assemble import Assignments, assemble
-from cepheid.spark.stream.format import read, table_bytes, table_from, written
+from cepheid.rows.arrange import Arranged, arrange
+from cepheid.rows.assemble import assemble
+from cepheid.spark.keys import HASHES
+from cepheid.spark.stream.state.format import read, table_bytes, table_from, written
+from cepheid.spark.stream.time import NO_WATERMARK, TIME
 from cepheid.spark.workers import Work
 from cepheid.syntax.tree import SpanUnit
 
-TIME, REASON, KEYS, ORDINAL = "__time", "__reason", ("__key_0", "__key_1"), "__ordinal"
+ORDINAL = "__ordinal"
 FEW = 1_024
 """Held rows below this number are not worth tidying."""
 
@@ -37,9 +42,14 @@ class StreamWork(Work):
     shown: tuple[str, ...]
     """The columns that late and rejected rows show."""
     identity: str
-    """What must not change as long as the state lives, as JSON text (see `streaming_identity`)."""
+    """What must not change as long as the state lives, as JSON text (see `checkpoint.identity`)."""
     is_arrival: bool = False
     """Whether events are handled as they come, at the time of their micro-batch."""
+    on_error: str = "stop"
+    """What becomes of events that the engine cannot handle (see `poison`)."""
+    start: str = field(default_factory=lambda: uuid.uuid4().hex)
+    """Names this start of the query. What a worker has in its memory is used by the start that left it there and by no
+    other: names, measures, limits or the form of rows may have changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,23 +71,38 @@ class BucketRuns:
         self.rows: pa.Table | None = None
         """The rows of the events that the matcher holds, in its order."""
         self.pending: pa.Table | None = None
-        self.watermark = -1
+        self.watermark = NO_WATERMARK
+        self.handled = 0
+        """How many events the last `advance` has fed to the engine."""
+        self.stopped: tuple[bytes, int | None] | None = None
+        """Where the engine stopped with an error: the key's hash, and the time of the event if it was at one."""
         self._tidy = 0
 
     @property
     def pending_events(self) -> int:
         return 0 if self.pending is None else int(self.pending.num_rows)
 
+    @property
+    def live_runs(self) -> int:
+        """How many partial matches may still come to something."""
+        return len(live(self.matcher, self.watermark)[0])
+
     def receive(self, events: pa.Table) -> None:
         """Let further events wait for the watermark."""
-        if events.num_rows:
-            self.pending = events if self.pending is None else pa.concat_tables([self.pending, events])
+        if self.pending is not None:  # another start of the query may name the columns in another order
+            events = pa.concat_tables([self.pending, events.select(self.pending.column_names)])
+        self.pending = events
 
-    def advance(self, watermark: int) -> Decided:
-        """Handle what the watermark has passed, and let time move on to it."""
-        decided = self._shown(*self._move(watermark))
+    def advance(self, watermark: int, is_end: bool = False) -> Decided:
+        """Handle what the watermark has passed, and let time move on to it; at the end of the input, everything."""
+        self.handled = 0
+        decided = [self._shown(*self._move(watermark))]
+        if is_end:
+            decided.append(self._end())
         self._forget()
-        return decided
+        matches = [part.matches for part in decided if part.matches is not None]
+        timeouts = [part.timeouts for part in decided if part.timeouts is not None]
+        return Decided(*(pa.concat_tables(tables) if tables else None for tables in (matches, timeouts)))
 
     def catch_up(self, watermark: int) -> None:
         """The same, where what is decided has been told already."""
@@ -86,16 +111,50 @@ class BucketRuns:
 
     def _move(self, watermark: int) -> tuple[tuple[Assignments, Assignments] | None, tuple[Assignments, Assignments]]:
         self.watermark = max(self.watermark, watermark)
-        is_due = None if self.pending is None else pc.less_equal(self.pending[TIME], self.watermark)
-        return self._handle(is_due), self.matcher.advance(self.watermark)
+        return self._handle(self._is_due(self.watermark)), self.matcher.advance(self.watermark, self._where_time_stops)
 
-    def end(self) -> Decided:
+    def _end(self) -> Decided:
         """Handle everything that waits: the input is over (rule 10)."""
-        fed = self._handle(None if self.pending is None else pa.repeat(True, self.pending.num_rows))
-        decided = self._shown(fed, self.matcher.end())
+        fed = self._handle(self._is_due(None))
+        decided = self._shown(fed, self.matcher.end(self._where_time_stops))
         ended = BucketRuns(self.work)
         self.matcher, self.keys, self.rows, self.pending = ended.matcher, ended.keys, ended.rows, ended.pending
         return decided
+
+    def _is_due(self, watermark: int | None) -> pa.Array | pa.ChunkedArray | None:
+        """Which of the pending events are to be handled; no watermark: all of them."""
+        if self.pending is None:
+            return None
+        return pa.repeat(True, len(self.pending)) if watermark is None else pc.less_equal(self.pending[TIME], watermark)
+
+    def refuse(self, key: bytes, time: int | None, watermark: int | None) -> tuple[pa.Table, bool]:
+        """Take the events of a key that are due out of those that wait, those of one time or all; with all of them its
+        partial matches go, too. Returns what was taken out; where that is nothing, what the partial matches held, and
+        True."""
+        refused = None
+        is_due = self._is_due(None if watermark is None else max(self.watermark, watermark))
+        if self.pending is not None and is_due is not None:
+            is_meant = pc.and_(is_due, pc.equal(key_hashes(self.pending), pa.scalar(key, pa.binary(16))))
+            if time is not None:
+                is_meant = pc.and_(is_meant, pc.equal(self.pending[TIME], time))
+            refused = self.pending.filter(is_meant).select(list(self.work.shown))
+            self.pending = self.pending.filter(pc.invert(is_meant)).combine_chunks()
+        if time is None:
+            slots = self._slot_of(key)
+            is_held = refused is None or not refused.num_rows
+            if is_held:
+                refused = self._held_by(slots)
+            self.matcher.drop(slots)
+            return refused, is_held
+        assert refused is not None
+        return refused, False
+
+    def _held_by(self, slots: Integers) -> pa.Table:
+        runs, slot_of = live(self.matcher, self.watermark)
+        mine = runs[np.isin(slot_of, slots)]
+        held = sorted({row for run in mine.tolist() for row in described(self.matcher, run).events})
+        assert self.rows is not None
+        return self.rows.take(pa.array(held, pa.int64())).select(list(self.work.shown))
 
     def deadline(self) -> int | None:
         """The next moment of the watermark at which something may be decided."""
@@ -114,13 +173,38 @@ class BucketRuns:
         self.pending = self.pending.filter(pc.invert(is_due)).combine_chunks()
         events = arrange(due, self.work.partition_by, self.work.order_by, by_all_columns=True)
         bounds = events.bounds
-        slots = self._slots(key_hashes(events.taken(KEYS, bounds[:-1])))
+        hashes = key_hashes(events.taken(HASHES, bounds[:-1]))
+        slots = self._slots(hashes)
         columns = self.matcher.computed_columns(events.time, self.work.bits(events), self.work.values(events))
         rows = events.taken(self.work.held, np.arange(due.num_rows))
         rows = rows.append_column(ORDINAL, pa.array(events.ordinals))
-        self.rows = rows if self.rows is None else pa.concat_tables([self.rows, rows])
+        self.rows = rows if self.rows is None else pa.concat_tables([self.rows, rows.select(self.rows.column_names)])
         before = len(self.matcher.held.time)
-        return self.matcher.feed(columns, bounds, slots, lambda part, row: events.where(part, max(0, row - before)))
+
+        def where(part: int, row: int) -> str:
+            place = max(0, row - before)
+            self.stopped = hashes[part].as_py(), int(events.time[place])
+            return events.where(part, place)
+
+        fed = self.matcher.feed(columns, bounds, slots, where)
+        self.handled += due.num_rows
+        return fed
+
+    def _where_time_stops(self, slot: int, event: int) -> str:
+        """What an error says of the place where the engine stops while time moves on. It is in the midst of the key's
+        runs then: `named` says whose they are, of the bucket as it was before."""
+        self.stopped = self.keys[slot].as_py(), None
+        return "as time moves on"
+
+    def named(self, key: bytes) -> str:
+        """The key that a hash stands for, from a row that its runs hold."""
+        held = self._held_by(self._slot_of(key)).select(list(self.work.partition_by)).slice(0, 1).to_pylist()
+        return ", ".join(f"{name} = {value!r}" for row in held for name, value in row.items()) or "all events"
+
+    def _slot_of(self, key: bytes) -> Integers:
+        """The slot of a key, if it has one."""
+        found: Integers = pc.indices_nonzero(pc.equal(self.keys, pa.scalar(key, pa.binary(16)))).to_numpy()
+        return found.astype(np.int64)
 
     def _slots(self, hashes: pa.Array) -> Integers:
         """The slots of some keys, which may be new."""
@@ -180,7 +264,7 @@ class BucketRuns:
         """The bucket that `to_bytes` wrote, for the same pattern."""
         head, (runs, keys, rows, pending) = read(saved, what)
         bucket = cls(work)
-        bucket.matcher = restore(work.tables, runs)
+        bucket.matcher = restore(Matcher(work.tables), runs)
         bucket.keys = pa.Array.from_buffers(pa.binary(16), head["keys"], [None, pa.py_buffer(keys)])
         bucket.rows = table_from(rows) if rows else None
         bucket.pending = table_from(pending) if pending else None
@@ -191,7 +275,7 @@ class BucketRuns:
 
 def key_hashes(rows: pa.Table) -> pa.Array:
     """The 128-bit hash of each row's key: keys are taken for equal if these are."""
-    words = np.stack([rows[name].to_numpy() for name in KEYS], axis=1)
+    words = np.stack([rows[name].to_numpy() for name in HASHES], axis=1)
     return pa.Array.from_buffers(pa.binary(16), rows.num_rows, [None, pa.py_buffer(np.ascontiguousarray(words))])
 
 

@@ -14,20 +14,21 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import ArrayType, StringType, StructField, StructType
 
-from cepheid.engine.kernel import layout as l
+from cepheid.engine.runs.live import described, live
 from cepheid.spark.frames import arrow_schema
-from cepheid.spark.stream.bucket import BucketRuns
-from cepheid.spark.stream.flush import Checkpoint
-from cepheid.spark.stream.plan import FoundInStream
-from cepheid.spark.stream.saved_plan import kept_plan
-from cepheid.spark.stream.store import BucketStore
+from cepheid.spark.stream.checkpoint.layout import Checkpoint
+from cepheid.spark.stream.checkpoint.saved_plan import kept_plan
+from cepheid.spark.stream.found import FoundInStream
+from cepheid.spark.stream.state.bucket import BucketRuns
+from cepheid.spark.stream.state.store import BucketStore
+from cepheid.spark.stream.state.totals import Totals, totals, variable
 
 
 class StateReader:
-    """The state of a stream as it was committed last.
+    """The last committed state of a stream.
 
-    `StateReader.open(spark, checkpoint)` takes the pattern from the checkpoint; `StateReader(found, checkpoint)` takes
-    what `match` returned for the stream, and is needed where a condition is a Spark Column.
+    `StateReader.open(spark, checkpoint)` reads the pattern from the checkpoint. If a condition is a Spark Column, use
+    `StateReader(found, checkpoint)` with the result of `match`.
     """
 
     def __init__(self, found: FoundInStream, checkpoint: str) -> None:
@@ -35,13 +36,13 @@ class StateReader:
         self._session = self._plan.session
         self._checkpoint = checkpoint
         saved = Checkpoint(self._session, checkpoint).identity()
-        self._plan.with_buckets(tuple(saved["buckets"]))
-        self._timeouts = bool(saved["timeouts"])
+        self._plan.with_buckets(saved.buckets)
+        self._timeouts = saved.timeouts
 
     @classmethod
     def open(cls, session: SparkSession, checkpoint: str) -> StateReader:
-        """The state of a checkpoint that knows its pattern."""
-        return cls(FoundInStream(kept_plan(session, checkpoint)), checkpoint)
+        """The state in a checkpoint that holds its pattern."""
+        return cls(FoundInStream(kept_plan(Checkpoint(session, checkpoint))), checkpoint)
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -56,8 +57,7 @@ class StateReader:
         return self._frame(tables, schema)
 
     def runs(self) -> DataFrame:
-        """The partial matches that wait: their key, when they began, their last event, what they have taken so far, and
-        for what they wait."""
+        """The waiting runs: key, start, last event, what each has taken so far, and what it waits for."""
         plan = self._plan
         time = plan.rows.schema[plan.order_by[0]].dataType
         taken = StructType([StructField("variable", StringType()), StructField("time", time)])
@@ -68,6 +68,10 @@ class StateReader:
         rows = [row for bucket in self._buckets() for row in self._runs_of(bucket)]
         return self._frame([pa.Table.from_pylist(rows, schema=arrow_schema(schema))], schema)
 
+    def totals(self) -> Totals:
+        """How many runs and events wait, without reading the state itself."""
+        return totals(self._session, self._checkpoint)
+
     def _frame(self, tables: list[pa.Table], schema: StructType) -> DataFrame:
         if not any(table.num_rows for table in tables):
             return self._session.createDataFrame([], schema)
@@ -77,33 +81,20 @@ class StateReader:
         return StructField(name, self._plan.rows.schema[name].dataType)
 
     def _runs_of(self, bucket: BucketRuns) -> Iterator[dict[str, Any]]:
-        plan, pool = self._plan, bucket.matcher.pool
-        automaton = plan.automaton
-        rows = [] if bucket.rows is None else bucket.rows.select([*plan.partition_by, plan.order_by[0]]).to_pylist()
-        time = plan.order_by[0]
-        for run in bucket.matcher.waiting():
-            if pool.runs[run, l.R_OPEN] == 0:
-                continue
-            taken, node = [], int(pool.runs[run, l.R_NODE])
-            while node != l.NONE:
-                row = rows[pool.nodes[node, l.N_EVENT]]
-                variable = automaton.variables[pool.nodes[node, l.N_STATE] & l.VARIABLE]
-                taken.append({"variable": variable, "time": row[time]})
-                node = int(pool.nodes[node, l.N_PREVIOUS])
-            taken.reverse()
-            position = int(pool.runs[run, l.R_POSITION])
-            waits = ["the end of the nots at the end"]
-            if position < len(automaton.positions):
-                ways = automaton.positions[position].continuations
-                is_open = int(pool.runs[run, l.R_OPEN])
-                waits = [automaton.variables[w.take.variable] for i, w in enumerate(ways) if is_open >> i & 1]
-            key = {name: row[name] for name in plan.partition_by}
+        key, time, names = self._plan.partition_by, self._plan.order_by[0], self._plan.automaton.variables
+        rows = [] if bucket.rows is None else bucket.rows.select([*key, time]).to_pylist()
+        for run in live(bucket.matcher, bucket.watermark)[0].tolist():
+            found = described(bucket.matcher, run)
+            taken = [
+                {"variable": names[variable], "time": rows[event][time]}
+                for variable, event in zip(found.variables, found.events, strict=True)
+            ]
             yield {
-                **key,
+                **{name: rows[found.events[0]][name] for name in key},
                 "start_time": taken[0]["time"],
                 "last_time": taken[-1]["time"],
                 "taken": taken,
-                "waits_for": list(dict.fromkeys(waits)),
+                "waits_for": [names[variable] for variable in found.waits_for] or ["the negations at the end"],
             }
 
     def _buckets(self) -> Iterator[BucketRuns]:
@@ -119,21 +110,20 @@ class StateReader:
             yield BucketStore(state, work).load(number)[1]
 
     def _read(self, name: str) -> list[Any]:
-        reader = self._session.read.format("statestore").option("stateVarName", name)
-        return reader.load(self._checkpoint).collect()
+        return variable(self._session, self._checkpoint, name)
 
 
 class _Saved:
     """The state variables of all buckets."""
 
     def __init__(self) -> None:
-        self.buckets: dict[int, _SavedBucket] = {}
+        self.buckets: dict[int, SavedBucket] = {}
 
-    def of(self, number: int) -> _SavedBucket:
-        return self.buckets.setdefault(number, _SavedBucket())
+    def of(self, number: int) -> SavedBucket:
+        return self.buckets.setdefault(number, SavedBucket())
 
 
-class _SavedBucket:
+class SavedBucket:
     """The state variables of one bucket, in the form in which the operator asks for them; read only."""
 
     def __init__(self) -> None:

@@ -1,7 +1,7 @@
-"""Negation as a filter behind the engine: the plan that pushing nots into the scan is compared with.
+"""Negation as a filter after the engine: the plan that pushing nots into the scan is compared with.
 
-In: an automaton with nots, and the sequences that the engine builds without them. Out: which of those are matches.
-Called by `in_memory` and by the Spark plan where the caller asks for `negation="after"`; the results are the same.
+In: an automaton with nots, and the sequences that the engine builds without them. Out: which of those are matches: the
+same as those of the ordinary plan, at a higher cost.
 
 A complete sequence tells, variable by variable, which way it took through the automaton, and so which nots guarded
 each gap between two of its events. Where a not reads only its own event, whole parts of the output are decided at
@@ -11,27 +11,31 @@ once from running counts; where it reads variables, event by event.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
+from cepheid.automaton.construction import build
 from cepheid.automaton.model import Automaton, Position
-from cepheid.engine.columns import Columns
+from cepheid.conditions import Schema, bind
+from cepheid.engine.assignments import Integers
+from cepheid.engine.columns import Columns, columns
 from cepheid.engine.kernel import layout as l
 from cepheid.engine.kernel.machine import evaluate, update_registers
-from cepheid.engine.matcher import by_number
-from cepheid.engine.problems import problem
+from cepheid.engine.matcher import by_number, match_partitions
 from cepheid.engine.runs.pool import new_pool
+from cepheid.engine.runs.problems import problem
 from cepheid.engine.tables.pages import BITS
-from cepheid.engine.tables.tabulate import Tables
+from cepheid.engine.tables.programs import NotCompiled
+from cepheid.engine.tables.tabulate import Options, Tables, tabulate
 from cepheid.errors import InputError
-from cepheid.rows.arrange import Integers
-from cepheid.syntax.tree import SkipKind
+from cepheid.rows.arrange import arrange
+from cepheid.rows.assemble import Shape, assemble
+from cepheid.syntax.tree import PatternTree, SkipKind
 
 Truths: TypeAlias = npt.NDArray[np.bool_]
-NegationPlan: TypeAlias = Literal["pushed", "after"]
-"""`pushed`: a not event removes the waiting runs at once. `after`: sequences are built without nots, then filtered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,18 +74,23 @@ def _ways(position: Position) -> dict[int, Gap]:
 
 
 def _refused(reason: str, remedy: str) -> InputError:
-    return InputError(
-        f'negation="after" cannot run this pattern: {reason}.\n'
-        f'  {remedy}, or leave negation="pushed", which runs every pattern.'
-    )
+    return InputError(f"a filter after the engine cannot run this pattern: {reason}.\n  {remedy}.")
 
 
-def checked_plan(given: object) -> NegationPlan:
-    """The plan that a caller names."""
-    match given:
-        case "pushed" | "after":
-            return given
-    raise InputError(f'negation is {given!r}.\n  Give "pushed" (the default), or "after" to filter behind the engine.')
+def found_after(
+    tree: PatternTree, rows: pa.Table, partition_by: tuple[str, ...], order_by: tuple[str, ...]
+) -> pa.Table:
+    """The matches of a pattern, as `match_events` gives them, by the plan that looks at nots last."""
+    events = arrange(rows, partition_by, order_by)
+    automaton = build(tree, bind(tree, Schema.from_arrow(rows.schema)))
+    gaps = gaps_of(automaton)
+    try:
+        tables = tabulate(without_nots(automaton), Options())
+    except NotCompiled as reason:
+        raise _refused(f"it has {reason}", "Use conditions that the engine computes") from reason
+    given = columns(events, tables)
+    found, _ = match_partitions(tables, given, events.bounds, where=events.where, sift=Sift(gaps, tables, given))
+    return assemble(events, found, Shape(automaton.variables, automaton.looping, tuple(rows.column_names)))
 
 
 def without_nots(automaton: Automaton) -> Automaton:
@@ -188,8 +197,12 @@ class Sift:
         arrays, columns, machine = self._tables.arrays, self._columns, self._machine
         shared = (columns.values, columns.known, machine.registers, machine.stack, machine.counters)
         run = 0  # it has taken nothing yet
-        for variable, row in zip(variables, rows, strict=True):
-            update_registers(arrays.code, arrays.updates, arrays.updates_of, *shared, run, 1 + run % 2, variable, row)
+        nodes = np.zeros((len(rows), l.N_SIZE), machine.nodes.dtype)
+        nodes[:, l.N_EVENT], nodes[:, l.N_STATE] = rows, variables
+        nodes[:, l.N_PREVIOUS] = np.arange(len(rows)) - 1
+        for node, (variable, row) in enumerate(zip(variables, rows, strict=True)):
+            taken = (run, 1 + run % 2, variable, row, nodes, node - 1)
+            update_registers(arrays.code, arrays.updates, arrays.updates_of, *shared, *taken)
             run = 1 + run % 2
         begin, end = arrays.programs[predicate]
         for event in events:

@@ -1,7 +1,7 @@
 """How a bucket is kept in Spark's state store, at a cost that follows what a micro-batch brings.
 
 In: the handle of a stateful processor. Out: the live bucket, as it was when the last micro-batch was committed. Called
-by `streaming_operator`.
+by `operator`, and by `reader` with a checkpoint that is only read.
 
 What is kept of a bucket:
 
@@ -14,8 +14,9 @@ A step writes the events that it brings and the head, nothing else. When the jou
 new base is written and the journal begins anew; so each byte of state is written about once for each byte of input.
 
 The live bucket itself stays in the worker's memory for the next step. Each step gets a name of its own, which is kept
-in head and journal: a bucket in memory is used only if its last step is the one that Spark has committed, or if the
-entries of the steps since are all there. Otherwise it is read anew. So memory never decides what a result is.
+in head and journal: a bucket in memory is used only if the same start of the query left it there, and if its last step
+is the one that Spark has committed or the entries of the steps since are all there. Otherwise it is read anew. So
+memory never decides what a result is.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from cepheid.errors import StateError
-from cepheid.spark.stream.bucket import BucketRuns, StreamWork
-from cepheid.spark.stream.format import read, table_bytes, table_from, written
-from cepheid.spark.stream.identity import refuse_difference
+from cepheid.spark.stream.checkpoint.identity import Identity
+from cepheid.spark.stream.state.bucket import BucketRuns, StreamWork
+from cepheid.spark.stream.state.format import read, table_bytes, table_from, written
 
 PIECE = 1 << 20
 """Bytes of a base in one value of the state store."""
@@ -58,10 +59,24 @@ class Head:
     timer: int | None
     """When the bucket is to be looked at next, in milliseconds."""
     ended: bool
+    runs: int = 0
+    """Live runs and pending events behind this step: counts say by how much they have changed since."""
+    pending: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """What a step has written."""
+
+    head: Head
+    state_bytes: int
+    """Base and journal."""
+    written_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
 class _Remembered:
+    start: str
     step: int
     name: str
     bucket: BucketRuns
@@ -99,8 +114,6 @@ class BucketStore:
 
     def __init__(self, handle: Handle, work: StreamWork) -> None:
         self.work = work
-        self.state_bytes = 0
-        """Base and journal of the bucket that was saved last."""
         self.head = handle.getValueState("head", "value binary")
         self.base = handle.getMapState("base", "piece int", "value binary")
         self.journal = handle.getMapState("journal", "step long", "value binary")
@@ -111,19 +124,26 @@ class BucketStore:
         if saved is None:
             birth = uuid.uuid4().hex
             return Head(birth, 0, "", -1, 0, 0, 0, 0, None, False), BucketRuns(self.work)
-        fields, (identity,) = read(bytes(saved[0]), f"the state of bucket {bucket_id}")
-        refuse_difference(identity.decode(), self.work.identity)
-        head = Head(**{field.name: fields[field.name] for field in dataclasses.fields(Head)})
-        return head, self._remembered(head, bucket_id) or self._restored(head, bucket_id)
+        head = head_of(bytes(saved[0]), bucket_id, self.work.identity)
+        return head, self._remembered(head, bucket_id) or self.restored(head, bucket_id)
 
-    def save(self, head: Head, bucket: BucketRuns, events: pa.Table | None, timer: int | None, ended: bool) -> int:
-        """Write one step; `events` are those that it brought. Returns the number of bytes written."""
+    def save(
+        self,
+        head: Head,
+        bucket: BucketRuns,
+        events: pa.Table | None,
+        timer: int | None,
+        ended: bool,
+        anew: bool = False,
+    ) -> Saved:
+        """Write one step; `events` are those that it brought. `anew`: handling the journal once more would not give the
+        bucket as it is, so that a base must be written."""
         step, name = head.step + 1, uuid.uuid4().hex
         entry = written({"name": name}, [] if events is None else [table_bytes(events)])
         base_step, pieces, base_bytes = head.base_step, head.base_pieces, head.base_bytes
         journal_bytes = head.journal_bytes + len(entry)
         size = len(entry)
-        if journal_bytes > max(SMALL_JOURNAL, base_bytes) or ended:
+        if journal_bytes > max(SMALL_JOURNAL, base_bytes) or ended or anew:
             saved = bucket.to_bytes()
             pieces, base_bytes = self._write_base(saved, pieces), len(saved)
             for old in range(base_step + 1, step):
@@ -144,18 +164,19 @@ class BucketStore:
             journal_bytes,
             timer,
             ended,
+            bucket.live_runs,
+            bucket.pending_events,
         )
         saved_head = written(dataclasses.asdict(new), [self.work.identity.encode()])
         self.head.update((saved_head,))
-        self.state_bytes = base_bytes + journal_bytes
-        _remember(new, bucket)
-        return size + len(saved_head)
+        _remember(self.work.start, new, bucket)
+        return Saved(new, base_bytes + journal_bytes, size + len(saved_head))
 
     def _remembered(self, head: Head, bucket_id: int) -> BucketRuns | None:
         """The live bucket of this worker, with the steps that other workers have done since; None if it is of no
         use."""
         kept = _MEMORY.pop(head.birth, None)
-        if kept is None or kept.step > head.step or kept.step < head.base_step:
+        if kept is None or kept.start != self.work.start or not head.base_step <= kept.step <= head.step:
             return None
         if kept.step == head.step:
             return kept.bucket if kept.name == head.name else None
@@ -165,7 +186,8 @@ class BucketStore:
         self._replay(kept.bucket, kept.step + 1, head, bucket_id)
         return kept.bucket
 
-    def _restored(self, head: Head, bucket_id: int) -> BucketRuns:
+    def restored(self, head: Head, bucket_id: int) -> BucketRuns:
+        """The bucket as it was committed last, read from the store."""
         bucket = BucketRuns(self.work)
         if head.base_step:
             pieces = [self.base.getValue((piece,)) for piece in range(head.base_pieces)]
@@ -199,6 +221,17 @@ class BucketStore:
         return len(pieces)
 
 
+def head_of(saved: bytes, bucket_id: int, identity: str | None = None) -> Head:
+    """The head of a bucket; refused if it belongs to something else than `identity` says."""
+    what = f"the state of bucket {bucket_id}"
+    fields, (own,) = read(saved, what)
+    if own.decode() != identity:
+        belongs = Identity.from_json(own.decode(), what)
+        if identity is not None:
+            belongs.refuse_difference(Identity.from_json(identity, "what is given"))
+    return Head(**{field.name: fields[field.name] for field in dataclasses.fields(Head)})
+
+
 def _missing(what: str) -> StateError:
     return StateError(
         f"the checkpoint is incomplete: {what} is missing.\n"
@@ -206,8 +239,8 @@ def _missing(what: str) -> StateError:
     )
 
 
-def _remember(head: Head, bucket: BucketRuns) -> None:
+def _remember(start: str, head: Head, bucket: BucketRuns) -> None:
     """Keep a live bucket for the next step, within what memory allows."""
-    _MEMORY[head.birth] = _Remembered(head.step, head.name, bucket, head.base_bytes + head.journal_bytes)
+    _MEMORY[head.birth] = _Remembered(start, head.step, head.name, bucket, head.base_bytes + head.journal_bytes)
     while len(_MEMORY) > 1 and sum(kept.size for kept in _MEMORY.values()) > REMEMBERED:
         _MEMORY.popitem(last=False)

@@ -1,7 +1,6 @@
 """How what is kept of a stream is written as bytes, so that damage is noticed and never taken for data.
 
-In: a small dict of plain values and some byte strings. Out: one byte string, and back. Called by `streaming_bucket` and
-`streaming_store`.
+In: a small dict of plain values and some byte strings. Out: one byte string, and back. Called by `bucket` and `store`.
 
 Layout: a magic word, a checksum of all that follows, the length of the header, the header as JSON with the lengths of
 the parts, the parts one after the other.

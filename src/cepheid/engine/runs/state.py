@@ -1,0 +1,186 @@
+"""The runs of a stream's partitions from call to call: what they hold, when they are next due, and forgetting.
+
+In: a pattern's tables. Out: `State`, which `matcher` drives, `snapshot` saves and `live` looks into. Each partition
+has a slot of its own. Events that a partial match still holds are known by the numbers 0, 1, … in front of the events
+of the next call; `keep` says which of the rows they were, so that the caller can keep the rows themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cepheid.engine.assignments import Integers
+from cepheid.engine.columns import nothing_held, selected, texts_in
+from cepheid.engine.kernel import buffer, drive
+from cepheid.engine.kernel import layout as l
+from cepheid.engine.runs import not_before
+from cepheid.engine.runs.pool import new_pool, with_slots
+from cepheid.engine.tables.tabulate import Tables
+
+
+class State:
+    """A pattern's runs, the events they hold, and what is known of each partition."""
+
+    def __init__(self, tables: Tables) -> None:
+        self.tables = tables
+        self.pool = new_pool(tables, slots=0)
+        self.held = nothing_held(tables)
+        self.texts: pa.Array = pa.array([], pa.string())
+        """The texts that the registers of live runs know by their codes."""
+        self.next_ordinal = np.zeros(0, np.int64)
+
+    @property
+    def slots(self) -> int:
+        return len(self.next_ordinal)
+
+    def drop(self, slots: Integers) -> None:
+        """Drop all runs of some partitions."""
+        self._clear(slots[self.pool.slots[slots, l.K_LIVE] > 0])
+
+    def keep(self) -> Integers:
+        """Forget the events that no partial match holds. Returns the rows of those that stay, in their new order."""
+        pool = self.pool
+        buffer.collect(pool.lists, pool.slots, pool.runs, pool.nodes, pool.counters)
+        nodes = pool.nodes[: pool.counters[l.Q_USED_NODES]]
+        is_kept = np.zeros(len(self.held.time), bool)
+        is_kept[nodes[:, l.N_EVENT]] = True
+        not_before.mark_needed(self.tables, pool, self.held, self.next_ordinal, is_kept)
+        kept = np.flatnonzero(is_kept)
+        new_number = np.cumsum(is_kept) - 1
+        for column in (l.N_EVENT, l.N_START):
+            nodes[:, column] = new_number[nodes[:, column]]
+        self.held = selected(self.held, kept, self.tables)
+        not_before.renumber(self.tables, pool, self.held, np.where(is_kept, new_number, l.NONE))
+        self._keep_texts()
+        return kept
+
+    def waiting(self) -> Integers:
+        """The runs themselves, partition by partition."""
+        found: Integers = buffer.live_runs(self.pool.lists, self.pool.slots, self.pool.runs)
+        return found
+
+    def deadline(self) -> int | None:
+        """The earliest moment at which time may decide something, None if there is none."""
+        slots = self.pool.slots
+        heaps = slots[(slots[:, l.K_LIVE] > 0) & (slots[:, l.K_TIMERS] != l.NONE), l.K_TIMERS]
+        due = self.pool.timers[heaps, l.T_DUE]
+        earliest = int(due.min(initial=l.NEVER))
+        return None if earliest == l.NEVER else earliest
+
+    def forget(self, moment: int) -> npt.NDArray[np.bool_]:
+        """Drop the runs whose time is over, where a partition has no others, and the slots of partitions that would be
+        the same if they began anew. Call it when time has moved to this moment. Returns which slots stay; they are
+        numbered anew in their order."""
+        self._clear(self._over(moment))
+        pool, params = self.pool, self.tables.arrays.params
+        stays: npt.NDArray[np.bool_] = pool.slots[:, l.K_LIVE] > 0
+        if params[l.P_ONCE_PER]:
+            stays |= pool.slots[:, l.K_SILENT_UNTIL] > moment  # rule 19
+        for place in range(l.K_BEFORE, l.K_BEFORE + 2 * int(params[l.P_NOT_BEFORE]), 2):  # rule 7, at the start
+            reaches = pool.slots[:, place] != l.NONE
+            if params[l.P_COUNT] == l.NEVER and params[l.P_WITHIN] != l.NEVER:
+                reaches &= pool.slots[:, place + 1] > moment - params[l.P_WITHIN]
+            stays |= reaches
+        if stays.all():
+            return stays
+        self._free_timers(pool.slots[~stays][:, [l.K_TIMERS, l.K_COUNT_TIMERS]].ravel())
+        self.next_ordinal = self.next_ordinal[stays]
+        self.pool = pool._replace(
+            lists=np.ascontiguousarray(pool.lists[stays]),
+            slots=np.ascontiguousarray(pool.slots[stays]),
+            buckets=np.full_like(pool.buckets, l.NONE),
+        )
+        if len(pool.owner) > 1:
+            new_number = np.cumsum(stays, dtype=np.int32) - 1
+            pool.owner[:] = np.where(pool.owner < len(stays), new_number[np.minimum(pool.owner, len(stays) - 1)], 0)
+        if params[l.P_INDEXED]:
+            drive.index_runs(self.tables.arrays, self.pool)
+        return stays
+
+    def _over(self, moment: int) -> Integers:
+        """The slots all of whose runs have run out of their window, or are over."""
+        pool, within = self.pool, int(self.tables.arrays.params[l.P_WITHIN])
+        counts = pool.slots[:, l.K_LIVE]
+        runs = self.waiting()
+        start = self.held.time[pool.nodes[pool.runs[runs, l.R_NODE], l.N_START]]
+        is_over = pool.runs[runs, l.R_OPEN] == 0
+        if within != l.NEVER:
+            is_over |= start <= moment - within
+        still = np.bincount(np.repeat(np.arange(len(counts)), counts), weights=~is_over, minlength=len(counts))
+        return np.flatnonzero((counts > 0) & (still == 0))
+
+    def _clear(self, slots: Integers) -> None:
+        """Drop all runs of some slots; timers see by the generation that their run is gone."""
+        if not len(slots):
+            return
+        pool = self.pool
+        runs = buffer.live_runs(pool.lists[slots], pool.slots[slots], pool.runs)
+        if len(pool.extra) > 1:
+            pool.extra[runs, l.X_GENERATION] += 1
+        pool.runs[runs, l.R_NEXT] = np.append(runs[1:], pool.counters[l.Q_FREE_RUN])
+        pool.counters[l.Q_FREE_RUN] = runs[0]
+        for column, value in ((l.L_HEAD, l.NONE), (l.L_LENGTH, 0), (l.L_SWEPT, 0)):
+            pool.lists[slots, column :: l.L_SIZE] = value
+        pool.slots[slots, l.K_FRESH] = l.NONE
+        pool.slots[slots, l.K_LIVE] = 0
+
+    def _free_timers(self, heaps: Integers) -> None:
+        """Let the places of all timers of some heaps be used again."""
+        timers, counters = self.pool.timers, self.pool.counters
+        found = heaps[heaps != l.NONE]
+        while len(found):
+            following = timers[found][:, [l.T_CHILD, l.T_SIBLING]].ravel()
+            timers[found, l.T_SIBLING] = np.append(found[1:], counters[l.Q_FREE_TIMER])
+            counters[l.Q_FREE_TIMER] = found[0]
+            found = following[following != l.NONE]
+
+    def add_texts(self, values: Sequence[pa.Array | pa.ChunkedArray]) -> None:
+        """Give codes to the texts of further events; where conditions ask for their order, codes go by it."""
+        known = len(self.texts)
+        self.texts = texts_in(values, self.tables, self.texts)
+        if self.tables.orders_texts and len(self.texts) > known:
+            order = pc.sort_indices(self.texts).to_numpy()
+            new_code = np.empty(len(order), np.int64)
+            new_code[order] = np.arange(len(order))
+            self._recode(new_code)
+            self.texts = self.texts.take(pa.array(order))
+
+    def _keep_texts(self) -> None:
+        """Forget the texts that no live run knows, nor a held event that is read again."""
+        codes = np.concatenate([codes.ravel() for _, _, codes in self._coded()] or [np.zeros(0, np.int64)])
+        used = np.unique(codes[(codes >= 0) & (codes < len(self.texts))])  # what is unknown may hold anything
+        if len(used) == len(self.texts):
+            return
+        new_code = np.zeros(len(self.texts), np.int64)
+        new_code[used] = np.arange(len(used))
+        self._recode(new_code)
+        self.texts = self.texts.take(pa.array(used))
+
+    def _coded(self) -> list[tuple[npt.NDArray[Any], Any, npt.NDArray[Any]]]:
+        """Where codes of texts are: an array, the places in it, and the codes there."""
+        columns = np.array(not_before.text_columns(self.tables), np.int64)
+        places = (
+            (self.pool.registers, np.ix_(self.waiting(), np.array(self.tables.text_registers, np.int64))),
+            (self.held.values, np.ix_(np.arange(len(self.held.values)), columns)),
+        )
+        return [(array, place, array[place]) for array, place in places if place[1].size]
+
+    def _recode(self, new_code: Integers) -> None:
+        """Give texts other codes. Runs that wait for an equality are found by codes, so they are chained anew."""
+        for array, place, codes in self._coded():
+            is_code = (codes >= 0) & (codes < len(new_code))
+            array[place] = np.where(is_code, new_code[np.where(is_code, codes, 0)], 0)
+        if self.tables.arrays.params[l.P_INDEXED]:
+            self.pool.buckets[:] = l.NONE
+            drive.index_runs(self.tables.arrays, self.pool)
+
+    def _add_slots(self, count: int) -> None:
+        if count > self.slots:
+            self.pool = with_slots(self.pool, count)
+            self.next_ordinal = np.concatenate((self.next_ordinal, np.zeros(count - self.slots, np.int64)))

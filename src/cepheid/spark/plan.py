@@ -1,0 +1,122 @@
+"""A pattern bound to the columns of a DataFrame: what the plans of batches and of streams share.
+
+In: a checked tree, a DataFrame, the columns to partition and order by, what is asked of the result. Out: `Plan`, which
+has refused what cannot run. Each thing is computed once: the pattern is bound once, and its tables are kept.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from pyspark.sql import Column, DataFrame
+
+from cepheid.automaton.construction import build
+from cepheid.automaton.dropping import why_all_rows_travel
+from cepheid.conditions import bind
+from cepheid.conditions.expression import Column as NamedColumn
+from cepheid.conditions.expression import walk
+from cepheid.engine.matcher import warm_up
+from cepheid.engine.tables.programs import NotCompiled
+from cepheid.engine.tables.tabulate import Options, Tables, tabulate
+from cepheid.errors import InputError
+from cepheid.explain import Execution, Explanation, explain
+from cepheid.options import Asked
+from cepheid.rows.in_memory import check_units
+from cepheid.spark.analysis import refuse_unrepeatable, schema_of
+from cepheid.spark.frames import arrow_schema, order_columns, partition_columns, refuse_names_by_case, unit_of
+from cepheid.spark.masks import computed, wanted
+from cepheid.spark.output import Output
+from cepheid.spark.session import has_local_workers, use_this_python
+from cepheid.syntax.tree import PatternTree
+
+_OWN = re.compile(r"__(bucket|payload|kind|tie|time|event_time|reason|ordinal|(mask|value|argument|aggregate|key)_\d+)")
+"""The names of the columns that travel beside those of the events."""
+
+
+class Plan:
+    """How one pattern runs on one DataFrame."""
+
+    where = "a DataFrame"
+    """What the pattern runs on, in errors."""
+
+    def __init__(
+        self,
+        tree: PatternTree,
+        rows: DataFrame,
+        partition_by: tuple[str, ...],
+        order_by: tuple[str, ...],
+        asked: Asked,
+        options: Options,
+    ) -> None:
+        refuse_names_by_case(rows.schema)
+        _refuse_own_names(rows.columns)
+        self.tree = tree
+        self.rows = rows
+        self.session = rows.sparkSession
+        arrow = arrow_schema(rows.schema)
+        self.schema_of_events = schema_of(rows)
+        self.partition_by = partition_columns(rows.schema, partition_by)
+        self.order_by = order_columns(rows.schema, arrow, order_by)
+        self.check_time()
+        check_units(tree, unit_of(arrow, self.order_by), self.order_by[0])
+        bound = bind(tree, self.schema_of_events)
+        self.automaton = build(tree, bound)
+        refuse_unrepeatable(self.automaton.predicates, rows)
+        self.asked = asked
+        self.output = Output(asked, tree, rows, self.automaton, self.partition_by, self.order_by)
+        arguments = [node for argument in self.output.arguments for node in walk(argument)]
+        self.read = tuple(
+            dict.fromkeys([*bound.columns, *(node.name for node in arguments if isinstance(node, NamedColumn))])
+        )
+        """The columns that conditions and measures read."""
+        self.options = options
+        self.all_rows_travel = why_all_rows_travel(self.automaton)
+        """Why no row may be dropped early; None if they may."""
+        self._tables: dict[bool, Tables] = {}
+        self.tables(timeouts=False)  # refuse now what the engine cannot run
+        if has_local_workers(rows):
+            use_this_python(rows)
+            warm_up()  # the workers are on this machine and find the compiled kernel there
+
+    def check_time(self) -> None:
+        """Refuse times that this kind of plan cannot take."""
+
+    def tables(self, timeouts: bool) -> Tables:
+        """The pattern's tables for the engine."""
+        if timeouts not in self._tables:
+            try:
+                options = replace(self.options, timeouts=timeouts, computes_early=True)
+                self._tables[timeouts] = tabulate(self.automaton, options)
+            except NotCompiled as reason:
+                raise InputError(
+                    f"the engine cannot run this pattern on {self.where}: it has {reason}.\n"
+                    "  Compute that part as a column first, or run the pattern on rows in memory with match_events."
+                ) from reason
+        return self._tables[timeouts]
+
+    def computed(self, timeouts: bool) -> list[Column]:
+        """What the engine and the measures read of each row, as Spark computes it."""
+        read = computed(self.automaton.predicates, self.tables(timeouts))
+        return [*read, *self.output.argument_columns(), *self.output.tie_columns()]
+
+    def wanted(self) -> Column:
+        """Whether any condition could hold on a row."""
+        return wanted(self.automaton.predicates)
+
+    def execution(self) -> Execution:
+        """How the plan runs, for explanations."""
+        raise NotImplementedError
+
+    def explain(self) -> Explanation:
+        """What the pattern means and how Spark runs it on this DataFrame."""
+        return explain(self.tree, self.schema_of_events, self.execution(), self.options)
+
+
+def _refuse_own_names(names: list[str]) -> None:
+    taken = next((name for name in names if _OWN.fullmatch(name.lower())), None)
+    if taken is not None:
+        raise InputError(
+            f"the events have a column {taken!r}, a name that Cepheid uses itself on the way to the workers.\n"
+            f"  Rename it, for instance withColumnRenamed({taken!r}, {taken.strip('_')!r})."
+        )

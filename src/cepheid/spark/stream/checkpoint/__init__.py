@@ -1,0 +1,1 @@
+"""What Cepheid keeps in the directory of a checkpoint beside Spark's own files."""

@@ -1,0 +1,138 @@
+"""The directory of a checkpoint: the only place that knows what lies where in it.
+
+In: a session and a path. Out: what the checkpoint says of itself, and the directory that the control source reads.
+Called by whatever starts a query or looks at a checkpoint. Everything is read and written by Spark, so any file system
+and Spark Connect will do.
+
+Beside Spark's own files (`metadata`, `commits`, `state`, ...) there is `cepheid/`:
+
+* `identity`: whose state it is, one line (see `identity`);
+* `plan`: the pattern and its arguments, so that state can be read without the program that wrote it (see `saved_plan`);
+* `control`: what the control source reads, lines that end the input or move time on (see `control`);
+* `over`: one line once everything is decided.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from cepheid.errors import StateError
+from cepheid.spark.stream.checkpoint.identity import Identity
+
+END = "end"
+"""The line of the control source that ends the input."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """The directory of a checkpoint."""
+
+    session: SparkSession
+    path: str
+
+    @property
+    def control(self) -> str:
+        """The directory that the control source reads."""
+        return self._place("control")
+
+    def prepare(self, identity: Identity, flush: bool) -> Identity | None:
+        """Make ready for a start; returns what the checkpoint was written for, None if it is new."""
+        for name in ("control", "identity", "over"):
+            self._write(name, [], mode="ignore")  # Spark warns at length when it is to read what is not there
+        if self.is_over():
+            raise StateError(
+                f"the input of the checkpoint {self.path!r} has been ended by flush=True.\n"
+                "  Use another checkpoint; this one has nothing left to decide."
+            )
+        if self._is_ending() and not flush:
+            raise StateError(
+                f"a flush of the checkpoint {self.path!r} was begun and not finished.\n"
+                "  Finish it with start(..., flush=True), or use another checkpoint."
+            )
+        saved = self._lines("identity")
+        if saved and self._lines("../commits"):
+            return self._read(saved)
+        self._write("identity", [identity.to_json()], mode="overwrite")
+        return None
+
+    def renew(self, saved: Identity, given: Identity) -> bool:
+        """Note a plan that may go on with the state, where it reads differently; returns whether it does."""
+        if saved != given:
+            self._write("identity", [given.to_json()], mode="overwrite")
+        return saved != given
+
+    def identity(self) -> Identity:
+        """What the checkpoint was written for."""
+        saved = self._lines("identity")
+        if not saved:
+            raise StateError(
+                f"{self.path!r} is no checkpoint of a pattern: it has no file below cepheid/identity.\n"
+                "  Give the directory that start(checkpoint=…) was given, or that stands under [stream] in the job."
+            )
+        return self._read(saved)
+
+    def keep_plan(self, text: str) -> None:
+        """Keep the pattern and its arguments."""
+        self._write("plan", [text], mode="overwrite")
+
+    def kept_plan(self) -> str | None:
+        """The pattern and its arguments, if they are kept."""
+        lines = self._lines("plan")
+        return lines[0] if lines else None
+
+    def end(self) -> None:
+        """Tell the operator that the input is over."""
+        if not self._is_ending():
+            self._write("control", [END])
+
+    def move_on(self, moment: int) -> None:
+        """Tell the stream that time has come to this moment, in microseconds, although there may be no events."""
+        self._write("control", [str(moment)])
+
+    def ended(self) -> None:
+        """Note that everything has been decided."""
+        self._write("over", ["over"])
+
+    def is_over(self) -> bool:
+        """Whether everything has been decided."""
+        return bool(self._lines("over"))
+
+    def query_id(self) -> str | None:
+        """Spark's id of the query, which survives restarts; None before the first start."""
+        lines = self._lines("../metadata")
+        return str(json.loads(lines[0])["id"]) if lines else None
+
+    def last_batch(self) -> int | None:
+        """The last micro-batch that was committed."""
+        try:
+            named = self.session.read.text(self._place("../commits")).select(F.input_file_name()).distinct().collect()
+        except AnalysisException:
+            return None
+        numbers = [int(name) for (whole,) in named if (name := str(whole).rsplit("/", 1)[-1]).isdigit()]
+        return max(numbers, default=None)
+
+    def _is_ending(self) -> bool:
+        return END in (self._lines("control") or ())
+
+    def _read(self, saved: list[str]) -> Identity:
+        return Identity.from_json("\n".join(saved), f"the identity of the checkpoint {self.path!r}")
+
+    def _place(self, name: str) -> str:
+        whole = self.path.rstrip("/")
+        return f"{whole}/{name.removeprefix('../')}" if name.startswith("../") else f"{whole}/cepheid/{name}"
+
+    def _lines(self, name: str) -> list[str] | None:
+        """The lines of all files there, None if there is no such place."""
+        try:
+            return [row[0] for row in self.session.read.text(self._place(name)).collect()]
+        except AnalysisException:
+            return None
+
+    def _write(self, name: str, lines: list[str], mode: str = "append") -> None:
+        rows = self.session.createDataFrame([(line,) for line in lines], "value string")
+        rows.coalesce(1).write.mode(mode).text(self._place(name))

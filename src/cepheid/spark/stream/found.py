@@ -1,0 +1,101 @@
+"""What a pattern finds in a stream: the face that users see.
+
+In: a plan. Out: streaming DataFrames, and one query for all of them. Made by `Pattern.match`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming.query import StreamingQuery
+
+from cepheid.errors import InputError
+from cepheid.explain import Explanation
+from cepheid.spark.stream.operator import LATE, MATCHES, REJECTED, TIMEOUTS
+from cepheid.spark.stream.plan import StreamPlan
+from cepheid.spark.stream.query import PROVIDER, ROCKSDB, Starting, started
+from cepheid.spark.stream.sinks import Sink
+
+
+class FoundInStream:
+    """What a pattern finds in a stream: one streaming DataFrame per output, or one query for all outputs.
+
+    `matches`, `timeouts`, `late` and `rejected` are for queries of your own, each with its own state. `start` runs all
+    outputs in one query with one state, and can flush.
+    """
+
+    def __init__(self, plan: StreamPlan) -> None:
+        self.plan = plan
+
+    @cached_property
+    def matches(self) -> DataFrame:
+        """One row per match."""
+        return self._output(MATCHES)
+
+    @cached_property
+    def timeouts(self) -> DataFrame:
+        """One row per run that ran out of time."""
+        return self._output(TIMEOUTS)
+
+    @cached_property
+    def late(self) -> DataFrame:
+        """The events that the watermark had already passed, unchanged."""
+        return self._output(LATE)
+
+    @cached_property
+    def rejected(self) -> DataFrame:
+        """The events that could not be used, unchanged, with the reason."""
+        return self._output(REJECTED)
+
+    def start(
+        self,
+        *,
+        checkpoint: str,
+        matches: Sink | None = None,
+        timeouts: Sink | None = None,
+        late: Sink | None = None,
+        rejected: Sink | None = None,
+        trigger: str | Mapping[str, Any] | None = None,
+        name: str | None = None,
+        flush: bool = False,
+        on_error: str = "stop",
+        idle: str | None = None,
+    ) -> StreamingQuery:
+        """Start one query for all outputs that have a sink, and return it.
+
+        `trigger` is the time between micro-batches, such as `"10 seconds"`, or `"available now"`, or what Spark's
+        `DataStreamWriter.trigger` takes, such as `{"processingTime": "10 seconds"}`.
+
+        With `flush`, the query processes everything available and then ends the input: whatever still waits is decided,
+        the query stops, and the checkpoint cannot be used again. `start` returns when that is done.
+
+        `on_error` says what happens if an event exceeds a limit or its conditions cannot be computed: `"stop"` stops
+        the query; `"skip_moment"` rejects all events of its key at its time; `"skip_key"` also drops the runs of that
+        key. The last two report it in `rejected`.
+
+        With `idle`, such as `"30 seconds"`, time moves on with the clock once no event has arrived for that long: the
+        watermark becomes the present minus its delay. So timeouts and negations at the end are decided although the
+        whole source is silent. Older events that arrive later are late.
+        """
+        sinks = {MATCHES: matches, TIMEOUTS: timeouts, LATE: late, REJECTED: rejected}
+        given = {kind: sink for kind, sink in sinks.items() if sink is not None}
+        return started(self.plan, Starting(checkpoint, given, trigger, name, flush, on_error, idle))
+
+    def explain(self) -> Explanation:
+        """Explain what the pattern means and how Spark runs it on this stream."""
+        return self.plan.explain()
+
+    def _output(self, kind: str) -> DataFrame:
+        plan = self.plan
+        if plan.session.conf.get(PROVIDER, "") != ROCKSDB:
+            raise InputError(
+                f"Spark keeps the state of streams by {plan.session.conf.get(PROVIDER, 'its default')}, "
+                "which cannot hold a pattern's state.\n"
+                f'  Set spark.conf.set("{PROVIDER}", "{ROCKSDB}") first; start() does so itself.'
+            )
+        # Several patterns may meet in one query, where each name of counts may occur once.
+        observed = f"{kind}.{plan.name or plan.tables(kind == TIMEOUTS).fingerprint[:8]}"
+        return plan.rows_of(kind)(plan.operated(timeouts=kind == TIMEOUTS, observed=observed))

@@ -1,0 +1,221 @@
+"""The one query that serves all outputs of a stream.
+
+In: a plan, a sink for each output, a checkpoint. Out: a running query. Called by `found` and by the command line.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from cepheid.errors import InputError, StateError
+from cepheid.options import duration
+from cepheid.spark.session import missing_options
+from cepheid.spark.stream.checkpoint.layout import Checkpoint
+from cepheid.spark.stream.checkpoint.saved_plan import written_plan
+from cepheid.spark.stream.control import Silence
+from cepheid.spark.stream.failures import failures_told, watched
+from cepheid.spark.stream.operator import KIND, MATCHES, TIMEOUTS
+from cepheid.spark.stream.outputs import OutputRows
+from cepheid.spark.stream.plan import StreamPlan
+from cepheid.spark.stream.poison import checked_on_error
+from cepheid.spark.stream.sinks import Function, Output, Sink, writer
+from cepheid.spark.stream.state.totals import totals
+from cepheid.spark.stream.time import microseconds
+
+PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+CELLS_OF_A_TASK = 16
+"""Cells whose rows one task writes: with few matches most tasks, and files, would be next to empty."""
+NOW = {"availableNow": True}
+_TRIGGERS = ("processingTime", "availableNow", "once", "continuous", "realTime")
+
+
+@dataclass(frozen=True, slots=True)
+class Starting:
+    """How a query is started."""
+
+    checkpoint: str
+    sinks: Mapping[str, Sink]
+    trigger: str | Mapping[str, Any] | None = None
+    name: str | None = None
+    flush: bool = False
+    on_error: str = "stop"
+    idle: str | None = None
+
+
+@dataclass
+class Router:
+    """Splits a micro-batch by kind; the operator runs once, however many sinks there are. Over Spark Connect it travels
+    to the server with all that it holds."""
+
+    rows_of: dict[str, OutputRows]
+    writers: dict[str, Function]
+
+    def __call__(self, cells: DataFrame, batch: int) -> None:
+        cells = cells.persist()
+        try:
+            counts = Counter(row[0] for row in cells.select(KIND).collect())  # cells are few; to count in Spark is dear
+            for kind, write in self.writers.items():
+                if counts[kind]:
+                    few = cells.coalesce(-(-counts[kind] // CELLS_OF_A_TASK))
+                    write(self.rows_of[kind](few), batch)
+        finally:
+            cells.unpersist()
+
+
+def started(
+    plan: StreamPlan, how: Starting, wait: Callable[[StreamingQuery], object] = lambda query: query.awaitTermination()
+) -> StreamingQuery:
+    """Start the query. With `flush`, let it work through all there is, end the input and return when it is done; `wait`
+    is called with each query that is waited for."""
+    trigger, on_error = trigger_of(how.trigger), checked_on_error(how.on_error)
+    idle = _checked_idle(plan, how, trigger)
+    if how.flush and trigger not in ({}, NOW):
+        raise InputError(
+            f"flush=True ends the input, so the trigger {how.trigger!r} has nothing to wait for.\n"
+            '  Leave the trigger out, or give "available now".'
+        )
+    if not how.sinks:
+        raise InputError('no sink is given.\n  Name at least one output, such as start(matches="console", ...).')
+    with failures_told(how.checkpoint):
+        place = Checkpoint(plan.session, how.checkpoint)
+        _refuse_another(plan.session, place)
+        outputs = {kind: Output(kind, plan.schema(kind), _key(plan, kind)) for kind in how.sinks}
+        writers = {kind: writer(plan.session, outputs[kind], sink, place.path) for kind, sink in how.sinks.items()}
+        router = Router({kind: plan.rows_of(kind) for kind in how.sinks}, writers)
+        timeouts = TIMEOUTS in how.sinks
+        _go_on(plan, place, timeouts, how.flush)
+
+        def begin(trigger: dict[str, Any]) -> StreamingQuery:
+            with _settings(plan.session, plan.partitions):
+                operated = plan.operated(timeouts, place.control, on_error=on_error)
+                stream = operated.writeStream.foreachBatch(router).option("checkpointLocation", place.path)
+                if how.name is not None:
+                    stream = stream.queryName(how.name)
+                try:
+                    stream = stream.trigger(**trigger) if trigger else stream
+                except (PySparkException, ValueError, TypeError) as error:
+                    raise InputError(
+                        f"trigger={how.trigger!r} is not understood by Spark: {str(error).splitlines()[0][:200]}\n"
+                        f"  {_TRIGGER_REMEDY}"
+                    ) from None
+                return watched(stream.start(), place.path)
+
+        if not how.flush:
+            waiting = 0 if idle is None else _waiting(plan, place, timeouts)
+            query = begin(trigger)
+            if idle is not None:
+                Silence(query, place, idle, waiting, plan.decides_by_time(timeouts)).start()
+            return query
+        wait(begin(NOW))
+        place.end()
+        query = begin(NOW)
+        wait(query)
+        place.ended()
+        return query
+
+
+_TRIGGER_REMEDY = (
+    'Give a time between micro-batches, "10 seconds", or "available now"; or {"processingTime": "10 seconds"}.'
+)
+
+
+def trigger_of(given: str | Mapping[str, Any] | None) -> dict[str, Any]:
+    """What Spark's `trigger` takes, from what a user gives."""
+    if given is None:
+        return {}
+    if isinstance(given, str):
+        if given.strip().lower() == "available now":
+            return dict(NOW)
+        return {"processingTime": duration(given, "trigger", ', or "available now"')}
+    if not isinstance(given, Mapping) or len(given) > 1 or any(name not in _TRIGGERS for name in given):
+        raise InputError(f"trigger={given!r} is no trigger.\n  {_TRIGGER_REMEDY}")
+    return dict(given)
+
+
+def _checked_idle(plan: StreamPlan, how: Starting, trigger: dict[str, Any]) -> float | None:
+    """How many seconds without events move time on, if any do."""
+    if how.idle is None:
+        return None
+    seconds = microseconds(duration(how.idle, "idle")) / 1e6
+    remedy = "Leave idle= out"
+    if seconds <= 0:
+        raise InputError(f'idle={how.idle!r} is no time at all.\n  {remedy}, or give a length such as "30 seconds".')
+    if how.flush or trigger == NOW:
+        raise InputError(f"idle={how.idle!r} waits for events, and this query ends when there are none.\n  {remedy}.")
+    if plan.time.has_own_watermark:
+        raise InputError(
+            f"idle={how.idle!r} moves the watermark, but the stream brings one of its own.\n"
+            f"  {remedy}; or leave out withWatermark, and say match(..., watermark=...)."
+        )
+    return seconds
+
+
+def _waiting(plan: StreamPlan, place: Checkpoint, timeouts: bool) -> int:
+    """How many events, and partial matches that time decides, wait in all buckets."""
+    if place.last_batch() is None:
+        return 0
+    held = totals(plan.session, place.path)
+    return held.pending + (held.runs if plan.decides_by_time(timeouts) else 0)
+
+
+def _key(plan: StreamPlan, kind: str) -> tuple[str, ...] | None:
+    """The columns that tell the rows of an output apart, if any do."""
+    if kind not in (MATCHES, TIMEOUTS):
+        return None
+    return ("match_id", "sequence") if plan.output.every_row else ("match_id",)
+
+
+def _go_on(plan: StreamPlan, place: Checkpoint, timeouts: bool, flush: bool) -> None:
+    """Let the plan go on with what the checkpoint holds, or refuse it; a new checkpoint is made ready."""
+    saved = place.prepare(plan.identity(timeouts), flush)
+    if saved is not None and plan.buckets_given in (None, len(saved.buckets)):  # which ids they have is ours to choose
+        plan.with_buckets(saved.buckets)
+    given = plan.identity(timeouts)
+    if saved is not None:
+        saved.refuse_difference(given)
+    if saved is None or place.renew(saved, given):
+        text = written_plan(plan)
+        if text is not None:
+            place.keep_plan(text)
+
+
+def _refuse_another(session: SparkSession, place: Checkpoint) -> None:
+    """Spark would stop a query that runs on the same checkpoint, without a word."""
+    running = {str(query.id): query for query in session.streams.active}
+    if running and (known := place.query_id()) in running:
+        name = running[known].name
+        raise StateError(
+            f"a query{'' if name is None else f' {name!r}'} runs on the checkpoint {place.path!r} already ({known}).\n"
+            "  Stop it first; or give this one a checkpoint of its own."
+        )
+
+
+@contextmanager
+def _settings(session: SparkSession, partitions: int) -> Iterator[None]:
+    """What the query needs of its session: a query takes the settings as they are when it starts."""
+    wanted = {
+        PROVIDER: ROCKSDB,
+        "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+        "spark.sql.shuffle.partitions": str(partitions),
+        **missing_options(session),
+    }
+    before = {key: session.conf.get(key, None) for key in wanted}
+    for key, value in wanted.items():
+        session.conf.set(key, value)
+    try:
+        yield
+    finally:
+        for key, given in before.items():
+            if given is None:
+                session.conf.unset(key)
+            else:
+                session.conf.set(key, given)

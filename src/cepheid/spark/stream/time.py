@@ -1,0 +1,187 @@
+"""The time of a stream: which times are usable, how the watermark is taken, what is late.
+
+In: a user's arguments and the schema of a stream; in the workers, the watermark as Spark gives it. Out: Columns for the
+plan, and answers for the operator. The only place that knows of these: the plan, the operator and the state ask here.
+
+The watermark is taken from a guarded copy of the time, which is NULL where a time cannot be used, so that one time far
+ahead does not make everything else late. The column that carries the watermark is left behind and only a computed copy
+travels, since Spark drops late rows where it sees that column.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import DateType, StructField, TimestampNTZType, TimestampType
+
+from cepheid.conditions.printing import quoted
+from cepheid.errors import InputError
+from cepheid.options import duration, one_of
+from cepheid.syntax.durations import to_span
+
+WATERMARK, MAX_AHEAD = "10 seconds", "1 hour"
+"""What is taken if nothing is said."""
+TIME, REASON, WATERMARKED = "__time", "__reason", "__event_time"
+"""Columns that travel: the time in microseconds, why a row is rejected, and the one that carries the watermark."""
+ARRIVAL = ("arrival", "arrival_order")
+METADATA = "spark.watermarkDelayMs"
+REASONS = {
+    1: "no time",
+    2: "a time before 1970",
+    3: "a time further ahead than max_ahead",
+    4: "no value in an order column",
+}
+NO_WATERMARK = -1
+"""The watermark in microseconds before Spark has seen any time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """How a stream's times are taken."""
+
+    watermark: str | None = None
+    """How much later than the latest event an event may come; None: as the stream says itself, or 10 seconds."""
+    max_ahead: str = MAX_AHEAD
+    """How far ahead of the clock a time may lie."""
+    source: str = "event"
+    """Whether time is that of the events, or that of the micro-batch in which they arrive."""
+
+    def __post_init__(self) -> None:
+        choices = '"event": by the column that order_by names first; "arrival": by the micro-batch.'
+        one_of(self.source, "time", ("event", "arrival"), choices)
+        duration(self.max_ahead, "max_ahead")
+        if self.watermark is not None:
+            duration(self.watermark, "watermark")
+
+    @property
+    def is_arrival(self) -> bool:
+        return self.source == "arrival"
+
+    @property
+    def delay_ms(self) -> int:
+        """How far the watermark lags behind the latest event: whole milliseconds, as Spark counts."""
+        return 0 if self.is_arrival else -(-microseconds(self.watermark or WATERMARK) // 1000)
+
+
+def microseconds(text: str) -> int:
+    """A length of time that has been checked."""
+    return int(to_span(text, "a stream").length)
+
+
+def with_arrival(rows: DataFrame, order_by: tuple[str, ...], timing: Timing) -> tuple[DataFrame, tuple[str, ...]]:
+    """The stream with the time of its micro-batch and the place in it as columns; both are the same on a replay."""
+    if order_by or timing.watermark is not None:
+        raise InputError(
+            'time="arrival" takes events in the order in which they come, so order_by and watermark have no '
+            "meaning.\n  Leave them out."
+        )
+    clash = next((name for name in rows.columns if name.lower() in ARRIVAL), None)
+    if clash is not None:
+        raise InputError(
+            f'time="arrival" adds the columns {" and ".join(ARRIVAL)}, and the events have {clash!r} already.\n'
+            "  Rename that column."
+        )
+    added = (F.current_timestamp(), F.monotonically_increasing_id())
+    return rows.select("*", *[column.alias(name) for column, name in zip(added, ARRIVAL, strict=True)]), ARRIVAL
+
+
+class EventTime:
+    """The time of one stream, as Spark computes with it."""
+
+    def __init__(self, rows: DataFrame, order_by: tuple[str, ...], timing: Timing) -> None:
+        self.timing = timing
+        self.field: StructField = rows.schema[order_by[0]]
+        self._ties = order_by[1:]
+        self._check(rows)
+
+    @property
+    def has_own_watermark(self) -> bool:
+        """Whether the stream brings a watermark."""
+        return METADATA in self.field.metadata
+
+    def guarded(self, rows: DataFrame, moments: DataFrame | None = None) -> DataFrame:
+        """The rows with their guarded time, which carries the watermark, and the reason why they are rejected.
+        `moments`: rows of a guarded time alone, which only move the watermark; there is no reason in them."""
+        reason = self._reason()
+        guarded = F.when(reason == 0, self._time()).alias(WATERMARKED)
+        marked = rows.select("*", guarded, reason.cast("tinyint").alias(REASON))
+        if self.has_own_watermark:
+            return marked
+        if moments is not None:
+            marked = marked.unionByName(moments, allowMissingColumns=True)
+        return marked.withWatermark(WATERMARKED, self._delay)
+
+    @property
+    def _delay(self) -> str:
+        return f"{self.timing.delay_ms} milliseconds"
+
+    def travelling(self) -> list[Column]:
+        """What travels of the time beside the user's columns."""
+        return [F.col(REASON), F.unix_micros(WATERMARKED).alias(TIME)]
+
+    def described(self) -> str:
+        """Where the watermark is, for explanations."""
+        return "the stream's own" if self.has_own_watermark else f"{self.timing.delay_ms} ms behind the latest event"
+
+    def _time(self) -> Column:
+        """The time as Spark's watermark takes it; a time without zone counts as UTC, as it does in the engine."""
+        name = quoted(self.field.name)
+        if isinstance(self.field.dataType, TimestampType):
+            return F.col(name)
+        if isinstance(
+            self.field.dataType, DateType
+        ):  # the first and last dates have no timestamp, and are no use anyway
+            first, last = "DATE'1969-12-31'", "DATE'9999-12-31'"
+            name = f"CASE WHEN {name} < {first} THEN {first} WHEN {name} > {last} THEN {last} ELSE {name} END"
+        text = f"timestampdiff(MICROSECOND, TIMESTAMP_NTZ'1970-01-01', CAST({name} AS TIMESTAMP_NTZ))"
+        return F.timestamp_micros(F.expr(text))
+
+    def _reason(self) -> Column:
+        """Why a row cannot be used, as a number of `REASONS`; 0 if it can."""
+        time = F.unix_micros(self._time())
+        ahead = min(microseconds(self.timing.max_ahead), 1 << 61)  # the clock and this fit 64 bits
+        limit = F.unix_micros(F.current_timestamp()) + F.lit(ahead)
+        has_null = F.lit(False)
+        for name in self._ties:
+            has_null = has_null | F.col(quoted(name)).isNull()
+        return F.when(time.isNull(), 1).when(time < 0, 2).when(time > limit, 3).when(has_null, 4).otherwise(0)
+
+    def _check(self, rows: DataFrame) -> None:
+        """Refuse times that Spark's watermark cannot follow, and watermarks that contradict each other."""
+        name, kind = self.field.name, self.field.dataType
+        if not isinstance(kind, TimestampType | TimestampNTZType | DateType):
+            raise InputError(
+                f"order_by={name!r} has type {kind.simpleString()}; on a stream the time of "
+                "the events is a timestamp or a date.\n  Convert it, for instance with timestamp_millis(...)."
+            )
+        marked = [field.name for field in rows.schema.fields if METADATA in field.metadata]
+        if marked and name not in marked:
+            raise InputError(
+                f"the stream has a watermark on {marked[0]!r}, but order_by is {name!r}.\n"
+                "  Order by the column with the watermark, or leave the watermark out: match(..., watermark=...) sets "
+                "one."
+            )
+        if marked and self.timing.watermark is not None:
+            raise InputError(
+                f"watermark={self.timing.watermark!r} is given, but the stream has a watermark on {marked[0]!r} "
+                "already.\n  Leave one of them out."
+            )
+
+
+def without_watermark(field: StructField) -> Column:
+    """A user's column; a computed copy of it where it carries the watermark."""
+    if METADATA in field.metadata:
+        return F.expr(f"{quoted(field.name)} + INTERVAL '0' SECOND").alias(field.name)
+    return F.col(quoted(field.name))
+
+
+def from_spark(watermark_ms: int) -> int:
+    """Spark's watermark in the engine's microseconds."""
+    return 1000 * watermark_ms if watermark_ms > 0 else NO_WATERMARK  # 0: Spark has seen no time yet
+
+
+def timer_for(deadline: int | None, watermark_ms: int) -> int | None:
+    """The timer of Spark's that fires when the watermark reaches a moment; a time that has passed fires next."""
+    return None if deadline is None else max(-(-deadline // 1000), watermark_ms + 1, 1)

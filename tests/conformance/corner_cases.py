@@ -1,0 +1,251 @@
+"""Random cases (FORMAT.md) biased to where engines have been wrong: nots at the end, skip strategies,
+windows, looped groups, greedy loops, and events of one time.
+
+`CohortWriter` makes the cases that cohorts are for: links and loops by any, no nots at the end, skip strategies that
+forbid ranges of starts, longer streams.
+
+Cases come without an expectation, so that a difference found is a line of a corpus as soon as the reference's answer is
+added. `corner_cases()` and `cohort_cases()` are the strategies for Hypothesis; `random_case` draws the same from a
+generator of random numbers, which is quicker by far; `shorter` lists what a case may be shrunk to.
+"""
+
+from __future__ import annotations
+
+import copy
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from conformance.cases import NotExpressible, pattern_tree
+from hypothesis import strategies as st
+
+from cepheid.conditions import Schema, bind
+from cepheid.conditions.types import LONG, STRING
+from cepheid.errors import ConditionError, MalformedPatternError
+from cepheid.syntax.validation import check
+
+Json: TypeAlias = dict[str, Any]
+Choose: TypeAlias = Callable[[tuple[Any, ...]], Any]
+"""Chooses one of several."""
+CONDITIONS, EVENTS = "aabbc", "aaabbbcz"
+SCHEMA = Schema.of([("t", LONG), ("id", LONG), ("name", STRING), ("price", LONG)])
+DIGITS = tuple(range(10))
+
+
+@dataclass
+class _Writer:
+    choose: Choose
+    window: str
+    names: list[str] = field(default_factory=list)
+    nots: int = 0
+
+    def chance(self, of_ten: int) -> bool:
+        return bool(self.choose(DIGITS) >= 10 - of_ten)
+
+    def pick(self, *choices: Any) -> Any:
+        return self.choose(choices)
+
+    def condition(self) -> Json:
+        if self.names and self.chance(2):
+            aggregate = {"fn": self.pick("last", "min", "sum", "first"), "var": self.pick(*self.names), "col": "price"}
+            return {"col": "price", "op": self.pick("<=", ">", "="), "agg": aggregate}
+        return {"col": "name", "op": "=", "value": self.pick(*CONDITIONS)}
+
+    def span(self) -> int:
+        return int(self.pick(1, 2, 3, 4, 5, 6, 7))
+
+    def sequence(self, depth: int, at_end: bool) -> list[Json]:
+        parts = [self.part("begin", depth, False)]
+        for _ in range(self.pick(0, 1, 1, 2)):
+            if self.chance(3):
+                parts.append(self.negation(False))
+            parts.append(self.part(self.pick("next", "followed_by", "followed_by", "followed_by_any"), depth, True))
+        if self.chance(6 if at_end else 2):
+            parts += [self.negation(at_end) for _ in range(self.pick(1, 1, 2))]
+        return parts
+
+    def negation(self, at_end: bool) -> Json:
+        self.nots += 1
+        link = self.pick("not_next", "not_followed_by", "not_followed_by")
+        result: Json = {"link": link, "name": f"n{self.nots}", "where": self.condition()}
+        if at_end and (self.chance(5) or (link == "not_followed_by" and self.window == "none")):
+            result["within_prev"] = self.span()
+        return result
+
+    def part(self, link: str, depth: int, may_have_window: bool) -> Json:
+        result: Json = {"link": link}
+        is_group = depth > 0 and self.chance(3)
+        if is_group:
+            result["group"] = self.sequence(depth - 1, self.chance(3))
+        else:
+            result["name"] = f"v{len(self.names) + 1}"
+            self.names.append(result["name"])
+            if self.chance(8):
+                result["where"] = self.condition()
+        if self.chance(4):
+            minimum = self.pick(0, 1, 1, 2)
+            result["times"] = [minimum, self.pick(None, None, max(1, minimum), minimum + 1)]
+            if self.chance(5):
+                result["inner"] = self.pick("strict", "nd_relaxed")
+            if not is_group and self.chance(4):
+                result["greedy"] = True
+            if result["times"][1] is None and self.chance(2):
+                result["until"] = self.condition()
+            if self.chance(2):
+                result["times_within"] = self.span()
+        if self.chance(2):
+            result["optional"] = True
+        if may_have_window and self.chance(2):
+            result["within_prev"] = self.span()
+        return result
+
+    def skip(self) -> Json:
+        kind = self.pick(
+            "past_last_event",
+            "past_last_event",
+            "past_last_event",
+            "to_next",
+            "to_next",
+            "no_skip",
+            "to_first",
+            "to_last",
+        )
+        if kind not in ("to_first", "to_last"):
+            return {"kind": kind}
+        result: Json = {"kind": kind, "target": self.pick(*self.names)}
+        if self.chance(1):
+            result["or_fail"] = True
+        return result
+
+
+class CohortWriter(_Writer):
+    """Patterns whose partial matches can be kept as cohorts, and multiply."""
+
+    def condition(self) -> Json:
+        if self.names and self.chance(1):
+            return {"col": "price", "op": "=", "agg": {"fn": "last", "var": self.pick(*self.names), "col": "price"}}
+        return super().condition()
+
+    def sequence(self, depth: int, at_end: bool) -> list[Json]:
+        parts = [self.part("begin", depth, False)]
+        for _ in range(self.pick(0, 1, 1, 2, 3)):
+            if self.chance(2):
+                parts.append(self.negation(False))
+            link = self.pick("next", "followed_by", "followed_by_any", "followed_by_any", "followed_by_any")
+            parts.append(self.part(link, depth, True))
+        return parts
+
+    def part(self, link: str, depth: int, may_have_window: bool) -> Json:
+        result = super().part(link, depth, may_have_window)
+        if "times" in result and self.chance(4):
+            result["inner"] = "nd_relaxed"
+        return result
+
+    def skip(self) -> Json:
+        kind = self.pick("no_skip", "no_skip", "past_last_event", "past_last_event", "to_first", "to_last")
+        if kind not in ("to_first", "to_last"):
+            return {"kind": kind}
+        result: Json = {"kind": kind, "target": self.pick(*self.names)}
+        if self.chance(1):
+            result["or_fail"] = True
+        return result
+
+
+def _pattern(choose: Choose, for_cohorts: bool) -> Json:
+    window = choose(("none", "time", "time", "count") if for_cohorts else ("none", "none", "time", "count"))
+    writer = CohortWriter(choose, window) if for_cohorts else _Writer(choose, window)
+    pattern: Json = {"seq": writer.sequence(2, True)}
+    pattern["skip"] = writer.skip()
+    if window == "time":
+        pattern["within"] = 2 + writer.span()
+    elif window == "count":
+        pattern["within_events"] = writer.span()
+    if window != "none" and not for_cohorts and writer.chance(1):
+        pattern["not_before"] = [{"name": "n0", "where": writer.condition()}]
+    return pattern
+
+
+def _case(choose: Choose, for_cohorts: bool = False) -> Json:
+    """A case: pattern, events, and what comes after the last event."""
+    case: Json = {"pattern": _pattern(choose, for_cohorts)}
+    events, time = [], 1
+    for number in range(choose((4, 7, 9, 11, 12) if for_cohorts else (1, 2, 3, 4, 5, 6, 7, 8, 9, 10))):
+        time += choose((0, 0, 1, 1, 2, 5))
+        events.append({"t": time, "id": number + 1, "name": choose(tuple(EVENTS)), "price": choose((0, 1, 2, 3))})
+    case["events"] = events
+    match choose(("nothing", "advance", "advance", "end")):
+        case "advance":
+            case["advance_to"] = time + choose(DIGITS)
+        case "end":
+            case["end_of_input"] = True
+    return case
+
+
+def is_well_formed(case: Json) -> bool:
+    try:
+        tree = pattern_tree(case["pattern"])
+        check(tree)
+        bind(tree, SCHEMA)
+    except (MalformedPatternError, ConditionError, NotExpressible):
+        return False
+    return True
+
+
+@st.composite
+def _drawn(draw: st.DrawFn, for_cohorts: bool) -> Json:
+    return _case(lambda choices: draw(st.sampled_from(choices)), for_cohorts)
+
+
+def corner_cases() -> st.SearchStrategy[Json]:
+    return _drawn(False).filter(is_well_formed)
+
+
+def cohort_cases() -> st.SearchStrategy[Json]:
+    return _drawn(True).filter(is_well_formed)
+
+
+def random_case(chance: random.Random, for_cohorts: bool = False) -> Json:
+    while not is_well_formed(case := _case(chance.choice, for_cohorts)):
+        pass
+    return case
+
+
+def shorter(case: Json) -> Iterator[Json]:
+    """What a case may be shrunk to, one thing less at a time; all of it well-formed."""
+    for place in range(len(case["events"])):
+        yield {**case, "events": case["events"][:place] + case["events"][place + 1 :]}
+    for key in ("advance_to", "end_of_input"):
+        if key in case:
+            yield {name: value for name, value in case.items() if name != key}
+    for pattern in _shorter_patterns(case["pattern"]):
+        less = {**case, "pattern": pattern}
+        if is_well_formed(less):
+            yield less
+
+
+def _shorter_patterns(pattern: Json) -> Iterator[Json]:
+    for key in ("within", "within_events", "not_before"):
+        if key in pattern:
+            yield {name: value for name, value in pattern.items() if name != key}
+    if pattern["skip"]["kind"] != "no_skip":
+        yield {**pattern, "skip": {"kind": "no_skip"}}
+    for sequence in _shorter_sequences(pattern["seq"]):
+        yield {**pattern, "seq": sequence}
+
+
+def _shorter_sequences(elements: list[Json]) -> Iterator[list[Json]]:
+    for place, element in enumerate(elements):
+        before, after = elements[:place], elements[place + 1 :]
+        if not before and after and after[0]["link"] != "begin":
+            yield [{**copy.copy(after[0]), "link": "begin"}, *after[1:]]
+        elif before:
+            yield before + after
+        for key in element:
+            if key not in ("link", "name", "group"):
+                yield [*before, {name: value for name, value in element.items() if name != key}, *after]
+        if "group" in element:
+            first, *rest = element["group"]
+            yield [*before, {**first, "link": element["link"]}, *rest, *after]
+            for group in _shorter_sequences(element["group"]):
+                yield [*before, {**element, "group": group}, *after]
