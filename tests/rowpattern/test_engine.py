@@ -145,6 +145,16 @@ def test_what_the_machine_lacks_is_said() -> None:
         tabulated("A+", "A AS COUNT(DISTINCT v) < 3")
 
 
+@pytest.mark.parametrize("condition", ["COALESCE(UPPER(B.s), 'NONE') = 'NONE'", "LENGTH(CONCAT(B.s, '!')) IS NULL"])
+def test_functions_of_one_other_row_are_columns(condition: str) -> None:
+    table = pa.table({"p": ["k"] * 3, "t": range(3), "v": [1, 1, 1], "s": ["x", "y", "z"]})
+    clause = (
+        f"PARTITION BY p ORDER BY t MEASURES ARRAY_AGG(CLASSIFIER()) AS l PATTERN ((A | B)* C) DEFINE C AS {condition}"
+    )
+    compared(clause, table)
+    assert match_rows(read(clause), table, Limits()).matches == [{"p": "k", "l": ["A", "A", "C"]}]
+
+
 def test_then_the_reference_finds_the_matches(caplog: pytest.LogCaptureFixture) -> None:
     clause = "ORDER BY t MEASURES ARRAY_AGG(v) AS all PATTERN (A+) DEFINE A AS COUNT(DISTINCT v) < 3"
     found = match_rows(read(clause), pa.table({"t": range(5), "v": [1, 2, 1, 3, 3]}), Limits())
