@@ -49,7 +49,14 @@ def reference_outcome(tree: PatternTree, table: pa.Table, advance_to: int | None
 
 
 @settings(max_examples=max(400, settings().max_examples))
-@given(patterns(), streams, starts, st.sampled_from(["nothing", "advance", "end"]), st.integers(0, 20), st.booleans())
+@given(
+    st.one_of(patterns(), patterns(beyond=True)),
+    streams,
+    starts,
+    st.sampled_from(["nothing", "advance", "end"]),
+    st.integers(0, 20),
+    st.booleans(),
+)
 def test_kernel_and_reference_agree(
     tree: PatternTree, stream: Stream, start: int, finish: str, further: int, dominance: bool
 ) -> None:
@@ -75,7 +82,7 @@ def test_kernel_and_reference_agree(
 
 
 @settings(max_examples=100)
-@given(patterns(), streams)
+@given(patterns(beyond=True), streams)
 def test_memory_that_must_grow_changes_nothing(tree: PatternTree, stream: Stream) -> None:
     table = table_of(stream, 0)
     options = Options(timeouts=True)
