@@ -23,6 +23,7 @@ from cepheid.syntax.tree import (
     Variable,
     describe,
 )
+from cepheid.syntax.windows import PATTERN
 
 _REMEDY = "Use to_json() to store it, or change that part."
 
