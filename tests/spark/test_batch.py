@@ -143,3 +143,16 @@ def test_what_is_refused(frame: DataFrame, spark: SparkSession) -> None:
     unknown = spark.createDataFrame([(None, "a"), (NOON, "a")], "ts timestamp, name string")
     with pytest.raises(PythonException, match="1 rows have no value in the order columns ts"):
         Pattern.begin("a").match(unknown, order_by="ts").matches.collect()
+
+
+def test_parameters_are_values(frame: DataFrame) -> None:
+    """Also inside functions that only Spark knows, and whatever a text holds."""
+    pattern = Pattern.begin("a").where("soundex(name) = soundex(:who) AND price > :low").followed_by("b")
+    pattern = pattern.where("name <> :odd AND price > a.price + :low").within("1 hour")
+    found = pattern.bind(who="a", low=-5.5, odd="' OR \\n -- \"").match(frame, partition_by="key", order_by="ts")
+    plain = Pattern.begin("a").where("soundex(name) = soundex('a') AND price > -5.5D").followed_by("b")
+    plain = plain.where("price > a.price - 5.5D").within("1 hour")
+    expected = plain.match(frame, partition_by="key", order_by="ts").matches
+    assert sorted(map(str, found.matches.collect())) == sorted(map(str, expected.collect())) != []
+    with pytest.raises(ConditionError, match="`:low` has no value"):
+        pattern.bind(who="a").match(frame, partition_by="key", order_by="ts")

@@ -157,9 +157,9 @@ def test_state_is_carried_over_the_edges_of_batches(payments: DataFrame, monkeyp
     expected = sorted(row["match_id"] for row in LOOP.match(payments, **KEYS).matches.collect())
     monkeypatch.setattr(workers, "PACKED_ROWS", 7)
     plan = LOOP.match(payments, shuffle="spark", **KEYS)._plan
-    tables = plan.tables()
+    tables = plan.tables(timeouts=False)
     work = MatchSorted(tables, plan.partition_by, plan.order_by, plan.output.shape(False), False)
-    table = plan._prepared(tables).coalesce(1).sortWithinPartitions("card", "ts", "id").toArrow()
+    table = plan._prepared(timeouts=False).coalesce(1).sortWithinPartitions("card", "ts", "id").toArrow()
     found = [row["match_id"] for part in work(table.to_batches(max_chunksize=7)) for row in part.to_pylist()]
     assert sorted(found) == expected
 

@@ -46,6 +46,7 @@ _SECTIONS: dict[str, dict[str, type | tuple[type, ...]]] = {
     },
     "sinks": {"matches": dict, "timeouts": dict, "late": dict, "rejected": dict, "timeline": dict},
     "stream": {"checkpoint": str, "trigger": str, "flush": bool, "on_error": str, "idle": str},
+    "parameters": {},
     "spark": {},
 }
 _SINK: dict[str, type | tuple[type, ...]] = {
@@ -110,6 +111,8 @@ class Job:
     timeline: tuple[str, int] | None = None
     """Where a timeline is drawn, and of how many partitions."""
     spark: dict[str, str] = field(default_factory=dict)
+    parameters: dict[str, Any] = field(default_factory=dict)
+    """Values for the parameters of the pattern's conditions."""
 
 
 def read_job(path: str, changes: list[str]) -> Job:
@@ -125,7 +128,7 @@ def read_job(path: str, changes: list[str]) -> Job:
         _set(data, change)
     _check(data, dict.fromkeys(_SECTIONS, dict), "the job")
     for section, keys in _SECTIONS.items():
-        if section != "spark":
+        if section not in ("spark", "parameters"):  # whose keys are not ours
             _check(data.get(section, {}), keys, f"[{section}]")
     return _job(data, Path(path).parent)
 
@@ -162,6 +165,7 @@ def _job(data: dict[str, Any], directory: Path) -> Job:
         _streaming(source.get("stream", False), data, drawn is not None),
         None if drawn is None else (drawn["path"], drawn.get("n", 10)),
         _texts(_flat(data.get("spark", {}))),
+        dict(data.get("parameters", {})),
     )
 
 

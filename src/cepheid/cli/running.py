@@ -33,6 +33,9 @@ a job:
   [pattern]
   file = "shoplifting.json"         # beside the job, SASE or JSON; or text = "EVENT SEQ(...) ..."
 
+  [parameters]                      # values for :limit and the like in conditions
+  limit = 100
+
   [match]                           # the arguments of Pattern.match
   partition_by = "tag"
   order_by = "ts"
@@ -86,7 +89,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from cepheid.spark.stream.found import FoundInStream
 
     job = read_job(arguments.job, arguments.changes)
-    pattern = load_pattern(job.pattern, job.type_column)
+    pattern = load_pattern(job.pattern, job.type_column).bind(**job.parameters)
     console = Console(stderr=True, highlight=False)
     with job_session(f"cepheid {Path(arguments.job).name}", job.spark) as session:
         source = job.source

@@ -25,6 +25,7 @@ from cepheid.conditions.expression import (
     walk,
 )
 from cepheid.conditions.folding import BoundFold
+from cepheid.conditions.parameters import filled
 from cepheid.conditions.parser import check_text
 from cepheid.conditions.predicate import Predicate
 from cepheid.conditions.registers import Registers
@@ -156,7 +157,7 @@ class _Binder:
     def _condition(self, condition: Condition, checker: Checker, place: str) -> Expression:
         match condition:
             case SqlText(text=text):
-                return checker.condition(check_text(text, place))
+                return checker.condition(self._read(text, place))
             case PythonCondition(function=function):
                 return PythonCall(function, type=types.BOOLEAN)
             case ColumnCondition(column=column):
@@ -165,14 +166,18 @@ class _Binder:
                 operator = Operator.AND if isinstance(condition, AllOf) else Operator.OR
                 return combine(operator, tuple(self._condition(part, checker, place) for part in parts))
 
+    def _read(self, text: str, place: str) -> Expression:
+        """A text with the values of its parameters."""
+        return filled(check_text(text, place), dict(self._pattern.parameters))
+
     def _fold(self, fold: Fold, variable: str, place: str) -> BoundFold:
         place = f"fold {fold.name!r} of {place}"
         if any(other.name.casefold() == fold.name.casefold() for other in self._folds):
             raise ConditionError(place, "another fold has this name", "give each fold of a pattern its own name")
         if self._schema is not None and self._schema.find(fold.name) is not None:
             raise ConditionError(place, f"`{fold.name}` is also a column of the events", "give the fold another name")
-        init = Checker(Scope(place, Schema(()), self._names, (), self._nots)).bind(check_text(fold.init, place))
-        parsed = check_text(fold.update, place)
+        init = Checker(Scope(place, Schema(()), self._names, (), self._nots)).bind(self._read(fold.init, place))
+        parsed = self._read(fold.update, place)
         data_type = _fold_type(init.type)
         # The type must hold what the update makes of it: 0 and `z + price` is a double if price is one.
         for _ in range(3):

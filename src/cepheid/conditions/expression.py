@@ -130,6 +130,16 @@ class Leaf(Expression):
 
 
 @dataclass(frozen=True, slots=True)
+class Parameter(Leaf):
+    """A place for a value, by its name. Its type is not known before it has one."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return f":{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
 class Column(Expression):
     """A column of the current event, as the schema spells it; in an aggregate's argument, of the variable's event."""
 

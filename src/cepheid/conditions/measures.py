@@ -7,7 +7,7 @@ in their places and lets Spark, or the portable evaluator, compute the rest.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -15,7 +15,9 @@ from sqlglot import exp
 from cepheid.conditions.carets import Span, condition_error, did_you_mean
 from cepheid.conditions.checking import Checker
 from cepheid.conditions.dialect import text_range
-from cepheid.conditions.expression import Aggregate, Expression
+from cepheid.conditions.expression import Aggregate, Expression, SparkExpression, with_children
+from cepheid.conditions.functions.table import UNKNOWN_TO_SPARK
+from cepheid.conditions.parameters import filled
 from cepheid.conditions.parser import read
 from cepheid.conditions.printing import quoted
 from cepheid.conditions.reader import Reader
@@ -24,7 +26,7 @@ from cepheid.conditions.types import Schema
 from cepheid.conditions.vocabulary import AGGREGATES, is_unit, refusal
 from cepheid.errors import ConditionError
 from cepheid.syntax import tree
-from cepheid.syntax.tree import PatternTree
+from cepheid.syntax.tree import ParameterValue, PatternTree
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,7 @@ def bind_measures(
         place = f"measure {name!r}"
         scope = Scope(place, schema, names, variables, frozenset(nots))
         try:
-            bound.append(Measure(name, read(text, _Cut(text, scope, keys).pieces)))
+            bound.append(Measure(name, read(text, _Cut(text, scope, keys, dict(pattern.parameters)).pieces)))
         except ConditionError as error:
             raise ConditionError(place, error.problem, error.remedy) from None
     return tuple(bound)
@@ -65,12 +67,13 @@ def bind_measures(
 class _Cut:
     """Cuts one text where aggregates stand."""
 
-    def __init__(self, text: str, scope: Scope, keys: tuple[str, ...]) -> None:
+    def __init__(self, text: str, scope: Scope, keys: tuple[str, ...], values: Mapping[str, ParameterValue]) -> None:
+        self._values = values
         self._text = text
         self._scope = scope
         self._keys = keys
         self._checker = Checker(scope)
-        self._found: list[tuple[int, int, Aggregate]] = []
+        self._found: list[tuple[int, int, tuple[str | Aggregate, ...]]] = []
 
     def pieces(self, root: exp.Expr) -> tuple[str | Aggregate, ...]:
         parameters = frozenset(
@@ -79,18 +82,23 @@ class _Cut:
         self._visit(root, parameters)
         pieces: list[str | Aggregate] = []
         position = 0
-        for start, end, aggregate in sorted(self._found, key=lambda found: found[0]):
-            pieces += [self._text[position:start], aggregate]
+        for start, end, computed in sorted(self._found, key=lambda found: found[0]):
+            pieces += [self._text[position:start], *computed]
             position = end
         pieces.append(self._text[position:])
         return tuple(piece for piece in pieces if piece != "")
 
     def _visit(self, node: exp.Expr, parameters: frozenset[str]) -> None:
-        if isinstance(node, exp.Anonymous) and node.name.upper() in AGGREGATES:
+        called = node.name.upper() if isinstance(node, exp.Anonymous) else ""
+        if called in AGGREGATES or called in UNKNOWN_TO_SPARK:
             self._add(node, Reader(self._text).read(node))
             return
         if isinstance(node, exp.Column):
             self._column(node, parameters)
+            return
+        if isinstance(node, exp.Placeholder):
+            given = self._checker.bind(filled(Reader(self._text).read(node), self._values))
+            self._found.append((*text_range(node), (str(given),)))
             return
         refused = refusal(node)
         if refused is not None:
@@ -116,9 +124,25 @@ class _Cut:
         return any(key.casefold() == name.casefold() for key in self._keys)
 
     def _add(self, node: exp.Expr, parsed: Expression) -> None:
-        bound = self._checker.bind(parsed)
-        assert isinstance(bound, Aggregate)
-        self._found.append((*text_range(node), bound))
+        bound = self._checker.bind(filled(parsed, self._values))
+        self._found.append((*text_range(node), tuple(_pieces(bound))))
 
     def _span(self, node: exp.Expr) -> Span:
         return Span(self._text, *text_range(node))
+
+
+def _pieces(expression: Expression) -> Iterator[str | Aggregate]:
+    """The expression's SQL, cut where aggregates stand."""
+    found: list[Aggregate] = []
+
+    def marked(node: Expression) -> Expression:
+        if isinstance(node, Aggregate):
+            found.append(node)
+            return SparkExpression("", ("\0",))
+        return with_children(node, marked)
+
+    first, *rest = str(marked(expression)).split("\0")
+    yield first
+    for aggregate, text in zip(found, rest, strict=True):
+        yield aggregate
+        yield text

@@ -26,6 +26,7 @@ from cepheid.conditions.expression import (
     Name,
     Operation,
     Operator,
+    Parameter,
     combine,
 )
 from cepheid.conditions.functions.definition import Function
@@ -364,6 +365,11 @@ class Reader:
             raise self.error(node, "COUNT(DISTINCT …) needs a column", "write COUNT(DISTINCT v.column)")
         return AggregateFunction.COUNT_DISTINCT, counted
 
+    def _parameter(self, node: exp.Expr) -> Expression:
+        if not isinstance(node.this, str):
+            raise self.error(node, "a parameter has a name", "write :limit, and give its value with bind(limit=…)")
+        return Parameter(node.this, span=self._span(node))
+
     def _for_spark(self, node: exp.Expr) -> Expression:
         return spark_expression(self._text, node)
 
@@ -394,4 +400,5 @@ _READERS: dict[type[exp.Expr], Callable[[Reader, exp.Expr], Expression]] = {
     exp.Trim: Reader._trim,
     exp.Substring: Reader._substring,
     exp.Anonymous: Reader._call,
+    exp.Placeholder: Reader._parameter,
 }

@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from cepheid.conditions.carets import Span, condition_error
 from cepheid.conditions.dialect import text_range
-from cepheid.conditions.expression import Expression, Name, SparkExpression
+from cepheid.conditions.expression import Expression, Name, Parameter, SparkExpression
 from cepheid.conditions.vocabulary import AGGREGATES, is_unit, refusal
 
 # Everything else is an operator: it gets parentheses, so that it stays together wherever the text is put.
@@ -50,7 +50,7 @@ def called(node: exp.Expr) -> str:
 
 
 def _pieces(text: str, node: exp.Expr) -> tuple[str | Expression, ...]:
-    """The text, cut where names of columns stand; the parameters of lambdas are no columns."""
+    """The text, cut where names of columns and parameters stand; the arguments of lambdas are no columns."""
     parameters = {
         parameter.name.lower() for function in node.find_all(exp.Lambda) for parameter in function.expressions
     }
@@ -61,10 +61,13 @@ def _pieces(text: str, node: exp.Expr) -> tuple[str | Expression, ...]:
     ]
     pieces: list[str | Expression] = []
     position, end = text_range(node)
-    for column in sorted(columns, key=text_range):
-        column_start, column_end = text_range(column)
-        name = Name(tuple(part.name for part in column.parts), span=Span(text, column_start, column_end))
-        pieces += [text[position:column_start], name]
-        position = column_end
+    for read in sorted((*columns, *node.find_all(exp.Placeholder)), key=text_range):
+        start, after = text_range(read)
+        span = Span(text, start, after)
+        if isinstance(read, exp.Column):
+            pieces += [text[position:start], Name(tuple(part.name for part in read.parts), span=span)]
+        else:
+            pieces += [text[position:start], Parameter(read.name, span=span)]
+        position = after
     pieces.append(text[position:end])
     return tuple(piece for piece in pieces if piece != "")

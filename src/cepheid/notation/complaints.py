@@ -18,6 +18,7 @@ _WORDS = {
     "NAME": "a name",
     "COUNT": "a number",
     "UNIT": "a unit of time",
+    "JSON": 'a number, "text", true, false or null',
     "LPAR": "(",
     "RPAR": ")",
     "LBRACKET": "[",
@@ -42,6 +43,7 @@ _KEYWORDS = {
     "BY": "by",
     "SKIP": "skip",
     "ONCE_PER": "once per",
+    "WITH": "with",
     "PAST_LAST_EVENT": "past last event",
     "TO_NEXT": "to next",
     "TO_FIRST": "to first",
@@ -115,7 +117,7 @@ def _shown(expected: set[str]) -> str:
     if "SQL" in expected:
         return "Expected the rest of the condition and `]`."
     known = [
-        text if name in ("LINK", "NAME", "COUNT", "UNIT", "$END") else f"`{text}`"
+        text if name in ("LINK", "NAME", "COUNT", "UNIT", "JSON", "$END") else f"`{text}`"
         for name, text in _WORDS.items()
         if name in expected
     ]

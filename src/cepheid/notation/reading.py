@@ -6,6 +6,7 @@ for each rule of the grammar; what an element has in `< >` is read by a table, s
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
@@ -19,6 +20,7 @@ from cepheid.errors import ConditionError, MalformedPatternError
 from cepheid.notation.complaints import complaint
 from cepheid.notation.conditions import Conditions
 from cepheid.syntax.durations import to_span
+from cepheid.syntax.parameters import parameters
 from cepheid.syntax.tree import (
     AllOfMembers,
     Body,
@@ -34,6 +36,7 @@ from cepheid.syntax.tree import (
     NotBefore,
     NotLink,
     OneOf,
+    ParameterValue,
     PatternTree,
     Sequence,
     Since,
@@ -102,6 +105,7 @@ class _Reading:
             not_before=tuple(self._not_before(before) for before in befores),
             partition_by=tuple(map(_name, _tokens(clauses["by"], "NAME"))) if "by" in clauses else (),
             once_per=self._span(_trees(clauses["once_per"], "span")[0]) if "once_per" in clauses else None,
+            parameters=self._parameters(clauses.get("with_values")),
         )
         self._check(tree)
         return tree
@@ -312,6 +316,20 @@ class _Reading:
         kind = next(_SKIPS[token.type] for token in tokens if token.type in _SKIPS)
         target = next((_name(token) for token in tokens if token.type == "NAME"), None)
         return Skip(kind, target, any(token.type == "OR_FAIL" for token in tokens))
+
+    def _parameters(self, clause: Tree[Token] | None) -> tuple[tuple[str, ParameterValue], ...]:
+        given: dict[str, object] = {}
+        for part in () if clause is None else _trees(clause, "parameter"):
+            name, _, value = _tokens(part)
+            if _name(name) in given:
+                raise self._source.error(_range(name), f"`{name}` has a value already", "Leave one of the two out.")
+            try:
+                given[_name(name)] = json.loads(value)
+                parameters(given)
+            except (ValueError, MalformedPatternError) as error:
+                problem = error.problem if isinstance(error, MalformedPatternError) else str(error)
+                raise self._source.error(_range(part), problem, "Give a number, text, true, false or null.") from None
+        return parameters(given)
 
     def _span(self, span: Tree[Token]) -> Span:
         tokens = _tokens(span)

@@ -80,6 +80,7 @@ def group_of(tree: PatternTree) -> Sequence:
         (bool(tree.not_before), "a not_before", "Start the whole pattern with not_before."),
         (bool(tree.partition_by), "a partition key", "Call partition_by on the whole pattern."),
         (tree.once_per is not None, "once_per", "Call once_per on the whole pattern."),
+        (bool(tree.parameters), "parameters that are bound", "Call bind on the whole pattern."),
     ):
         if is_there:
             raise MalformedPatternError(what, f"a pattern with {part} cannot be a group", remedy)

@@ -80,6 +80,8 @@ def to_json(tree: PatternTree) -> str:
         pattern["skip"] = _skip(tree.skip)
     if tree.once_per is not None:
         pattern["once_per"] = _span(tree.once_per)
+    if tree.parameters:
+        pattern["parameters"] = dict(tree.parameters)
     return _laid_out(pattern)
 
 

@@ -15,6 +15,7 @@ from typing import NoReturn, TypeVar
 from cepheid.errors import MalformedPatternError
 from cepheid.syntax.combining import conjunction, disjunction
 from cepheid.syntax.durations import to_span
+from cepheid.syntax.parameters import parameters
 from cepheid.syntax.tree import (
     AllOfMembers,
     Body,
@@ -30,6 +31,7 @@ from cepheid.syntax.tree import (
     NotBefore,
     NotLink,
     OneOf,
+    ParameterValue,
     PatternTree,
     Sequence,
     Since,
@@ -128,7 +130,7 @@ def read_pattern(data: object) -> PatternTree:
             f"the format version is {version.value!r}",
             f"This release reads version {FORMAT_VERSION}; use the release that wrote it, or a newer one.",
         )
-    place.keys("cepheid", "not_before", "sequence", "within", "partition_by", "skip", "once_per")
+    place.keys("cepheid", "not_before", "sequence", "within", "partition_by", "skip", "once_per", "parameters")
     return PatternTree(
         body=_sequence(place.at("sequence")),
         skip=place.maybe("skip", _skip) or Skip(SkipKind.NO_SKIP),
@@ -136,7 +138,17 @@ def read_pattern(data: object) -> PatternTree:
         not_before=place.maybe("not_before", _not_befores) or (),
         partition_by=place.maybe("partition_by", _columns) or (),
         once_per=place.maybe("once_per", _span),
+        parameters=place.maybe("parameters", _parameters) or (),
     )
+
+
+def _parameters(place: _Place) -> tuple[tuple[str, ParameterValue], ...]:
+    if not isinstance(place.value, dict):
+        place.refuse("this is no object", 'It should be an object from names to values: {"limit": 100}.')
+    try:
+        return parameters(place.value)
+    except MalformedPatternError as error:
+        place.refuse(error.problem, error.remedy)
 
 
 def _sequence(place: _Place) -> Sequence:

@@ -6,6 +6,7 @@ back by the room `notation`, so each form that is added here has its place in th
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 
 from cepheid.syntax.durations import to_text as span_to_text
@@ -59,6 +60,8 @@ def to_python(tree: PatternTree, name: str = "Pattern") -> str:
         steps.append(f"skip({_skip_argument(tree.skip)})")
     if tree.once_per is not None:
         steps.append(f"once_per({_span_argument(tree.once_per)})")
+    if tree.parameters:
+        steps.append(f"bind({', '.join(f'{name}={value!r}' for name, value in tree.parameters)})")
     start = name if steps and steps[0].startswith(("begin(", "not_before(")) else f"{name}()"
     return ".".join((start, *steps))
 
@@ -223,7 +226,7 @@ def _skip_argument(skip: Skip) -> str:
     return f"skip.{skip.kind.value}({_quoted(skip.target)}{', or_fail=True' if skip.or_fail else ''})"
 
 
-_CLAUSES = ("within", "by", "skip", "once")
+_CLAUSES = ("within", "by", "skip", "once", "with")
 """The words that begin a clause, and so may follow a key."""
 _ARROWS = {
     Link.BEGIN: "",
@@ -259,6 +262,8 @@ def to_text(tree: PatternTree) -> str:
         after.append(f"skip {tree.skip.kind.value.replace('_', ' ')}{target}{fail}")
     if tree.once_per is not None:
         after.append(f"once per {span_to_text(tree.once_per)}")
+    if tree.parameters:
+        after.append(f"with {', '.join(f'{name} = {json.dumps(value)}' for name, value in tree.parameters)}")
     before_it = [f"{nots} before"] if nots else []
     return " ".join((*before_it, _sequence_text(tree.body) or "(no element)", *((", ".join(after),) if after else ())))
 

@@ -284,6 +284,10 @@ class Skip:
     or_fail: bool = False
 
 
+ParameterValue: TypeAlias = bool | int | float | str | None
+"""What a parameter of a condition may be given: what every form of a pattern can write."""
+
+
 @dataclass(frozen=True, slots=True)
 class PatternTree:
     """A whole pattern."""
@@ -296,6 +300,8 @@ class PatternTree:
     """The columns whose values all events of a match share, where the pattern itself says so."""
     once_per: Span | None = None
     """At least so much time between one reported match and the next (rule 19)."""
+    parameters: tuple[tuple[str, ParameterValue], ...] = ()
+    """The values of the parameters in conditions, by name in alphabetical order."""
 
 
 def walk(body: Body, prefix: Path = ()) -> Iterator[tuple[Path, Element | Not]]:
