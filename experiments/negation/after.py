@@ -197,8 +197,12 @@ class Sift:
         arrays, columns, machine = self._tables.arrays, self._columns, self._machine
         shared = (columns.values, columns.known, machine.registers, machine.stack, machine.counters)
         run = 0  # it has taken nothing yet
-        for variable, row in zip(variables, rows, strict=True):
-            update_registers(arrays.code, arrays.updates, arrays.updates_of, *shared, run, 1 + run % 2, variable, row)
+        nodes = np.zeros((len(rows), l.N_SIZE), machine.nodes.dtype)
+        nodes[:, l.N_EVENT], nodes[:, l.N_STATE] = rows, variables
+        nodes[:, l.N_PREVIOUS] = np.arange(len(rows)) - 1
+        for node, (variable, row) in enumerate(zip(variables, rows, strict=True)):
+            taken = (run, 1 + run % 2, variable, row, nodes, node - 1)
+            update_registers(arrays.code, arrays.updates, arrays.updates_of, *shared, *taken)
             run = 1 + run % 2
         begin, end = arrays.programs[predicate]
         for event in events:

@@ -144,10 +144,11 @@ SHAPES = {
         "CAST({condition} AS {number_type})",
         "CAST({moment} AS {number_type})",
         "LENGTH({text})",
+        "INSTR({text}, {text})",
         "{part}({moment})",
         "SQRT({number})",
         "DATEDIFF({moment}, {moment})",
-        "UNIX_MICROS({moment})",
+        "UNIX_MICROS(CAST({moment} AS TIMESTAMP))",
         "TIMESTAMPDIFF({unit}, {moment}, {moment})",
     ],
     "text": [

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import math
+import random
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from engine.kernel_answers import kernel_outcome
+from engine.kernel_answers import kernel_outcome, outcome_in_parts, outcome_of
 from engine.test_kernel import reference_outcome
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cepheid import EvaluationError, Pattern
+from cepheid.automaton.construction import build
+from cepheid.conditions import Schema, bind
 from cepheid.engine.tables.programs import NotCompiled
 from cepheid.engine.tables.tabulate import Options
 from cepheid.reference.outcome import Outcome
@@ -64,6 +67,26 @@ CONDITIONS = [
     "COUNT(a.*) < 2",
     "SUM(a.i * a.n) > i",
     "LAST(a.n) IN (1, 2, 3)",
+    "LAST(a.s) = 'x'",
+    "LAST(a.s) IN ('x', 'é') OR LAST(a.s) < 'x'",
+    "s > LAST(a.s)",
+    "MIN(a.s) < s AND s <= MAX(a.s)",
+    "LOWER(a.s) = LOWER(s)",
+    "LENGTH(a.s) < LENGTH(s)",
+    "LAST(a.s) LIKE 'x_' AND i > LAST(a.i)",
+    "DATEDIFF(ts, a.ts) = 0",
+    "TIMESTAMPDIFF(SECOND, a.ts, ts) > 3",
+    "SECOND(a.ts) < SECOND(ts)",
+    "CAST(a.ts AS DATE) = CAST(ts AS DATE)",
+    "SQRT(LAST(a.d)) < d",
+    "COUNT(DISTINCT a.i) < 2",
+    "COUNT(DISTINCT a.d) = 2",
+    "COUNT(DISTINCT a.s) = COUNT(a.s)",
+    "COUNT(DISTINCT a.m) = COUNT(DISTINCT a.ts)",
+    "COUNT(DISTINCT a.s LIKE 'x%') = 2",
+    "STDDEV(a.d) > 1e0",
+    "STDDEV(a.i) <= 1.5D",
+    "STDDEV(a.n) IS NULL",
 ]
 small = st.integers(-3, 3)
 rows = st.fixed_dictionaries(
@@ -106,8 +129,8 @@ def test_conditions_mean_the_same(condition: str, events: list[dict[str, Any]], 
 
 NOT_COMPILED = {
     "n DIV LAST(a.n) = 1": False,
-    "s > LAST(a.s)": True,
-    "LAST(a.s) = 'x'": True,
+    "LAST(a.s) = CONCAT(LAST(a.s), s)": True,
+    "COUNT(DISTINCT a.n + 1) = 1": True,
     "AVG(a.m) > m": True,
     "m * LAST(a.m) < 4": True,
 }
@@ -137,3 +160,25 @@ def test_folds() -> None:
     expected = reference_outcome(pattern.tree, table, None, True)
     assert kernel_outcome(pattern.tree, table, Options(), end_of_input=True).matches == expected.matches
     assert [match.taken[0][0] for match in expected.matches] == [0]
+
+
+IN_PARTS = [
+    "s = LAST(a.s)",
+    "s > LAST(a.s)",
+    "MIN(a.s) < s",
+    "COUNT(DISTINCT a.s) = COUNT(a.s)",
+    "COUNT(DISTINCT a.d) < COUNT(a.d)",
+    "STDDEV(a.d) > 1e0",
+    "LOWER(a.s) = LOWER(s)",
+]
+
+
+@given(st.sampled_from(IN_PARTS), st.lists(rows, max_size=10), st.randoms(use_true_random=False))
+def test_conditions_mean_the_same_of_events_that_come_in_parts(
+    condition: str, events: list[dict[str, Any]], chance: random.Random
+) -> None:
+    table = pa.Table.from_pylist([{"t": time, **event} for time, event in enumerate(events)], schema=SCHEMA)
+    tree = Pattern.begin("a").times_or_more(1).followed_by("b").where(condition).within(5).tree
+    automaton = build(tree, bind(tree, Schema.from_arrow(SCHEMA)))
+    expected = outcome_of(automaton, table, Options(), None, True)
+    assert outcome_in_parts(chance)(automaton, table, Options(), None, True) == expected

@@ -72,7 +72,7 @@ def named(assignments: Any, automaton: Automaton, rows: Any) -> Found:
 
 
 @settings(max_examples=max(150, settings().max_examples))
-@given(patterns(), streams, st.sets(st.integers(1, 11)), st.booleans())
+@given(st.one_of(patterns(), patterns(beyond=True)), streams, st.sets(st.integers(1, 11)), st.booleans())
 def test_any_split_gives_the_same(tree: PatternTree, stream: Stream, cuts: set[int], timeouts: bool) -> None:
     table = table_of(stream, 0)
     try:
@@ -150,3 +150,24 @@ def test_damaged_state_is_refused() -> None:
         restore(Matcher(tables), saved[:-1])
     with pytest.raises(StateError, match="format 3"):
         restore(Matcher(tables), saved.replace(b'"format": 2', b'"format": 3'))
+
+
+def test_runs_that_wait_for_an_equal_text_are_found_after_texts_are_forgotten() -> None:
+    """Texts that no run knows are forgotten and the others get other codes, by which waiting runs are found."""
+    schema = pa.schema([("t", pa.int64()), ("k", pa.string()), ("s", pa.string())])
+    tree = Pattern.begin("a").where("k = 'a'").followed_by("b").where("k = 'b' AND s = a.s").within(50).tree
+    matcher = Matcher(tabulate(build(tree, bind(tree, Schema.from_arrow(schema))), Options()))
+
+    def feed(slot: int, kind: str, text: str, start: int) -> int:
+        rows = [{"t": start + number, "k": kind, "s": f"{text}{number}"} for number in range(20)]
+        events = arrange(pa.Table.from_pylist(rows, schema), (), ("t",))
+        matches, _ = matcher.feed(matcher.columns_of(events), np.array([0, len(rows)]), np.array([slot]))
+        return len(matches.at)
+
+    feed(0, "a", "forgotten", 0)
+    feed(1, "a", "kept", 40)
+    matcher.advance(75)
+    assert matcher.forget(75).tolist() == [False, True]
+    matcher.keep()
+    assert len(matcher.texts) == 20
+    assert feed(0, "b", "kept", 76) == 20

@@ -137,7 +137,7 @@ def rows_of(place: Path) -> list[dict[str, Any]]:
     """The rows of all micro-batches."""
     if not place.exists():
         return []
-    return list(ds.dataset(place, format="parquet", partitioning="hive").to_table().to_pylist())
+    return list(ds.dataset(place, format="parquet").to_table().to_pylist())
 
 
 def outcome(place: Path, kills: int, seed: int, batches: int, crashes: int = 1) -> Outcome:

@@ -230,8 +230,6 @@ def doubles_written_in(expression: Expression) -> Iterator[str]:
             yield f"CAST({node.operands[0]} AS STRING)"
         elif isinstance(node, Cast) and node.operand.type.is_fractional and node.type.kind in WRITTEN:
             yield f"CAST({node.operand} AS STRING)"
-        elif isinstance(node, Cast) and node.operand.type.kind is Kind.TIMESTAMP and node.type.kind is Kind.DECIMAL:
-            yield f"CAST(CAST({node.operand} AS DOUBLE) AS STRING)"
 
 
 def are_one_number(here: str, in_spark: str, data_type: DataType) -> bool:

@@ -16,7 +16,6 @@ from functools import lru_cache
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from cepheid.conditions import types
 from cepheid.conditions.types import DataType, Kind
 from cepheid.errors import EvaluationError, InputError
 
@@ -169,7 +168,7 @@ def _double_of_text(text: str) -> float:
 
 def _decimal(value: Any, target: DataType) -> Decimal | None:
     if isinstance(value, datetime):
-        value = _fractional(value, types.DOUBLE)
+        value = Decimal((as_aware(value) - _EPOCH) // timedelta(microseconds=1)).scaleb(-6, EXACT)
     if isinstance(value, float):
         if not math.isfinite(value):
             # Of a double, unlike of its text, Spark makes NULL.

@@ -243,17 +243,22 @@ class Checker:
         for part in node.parts:
             bound = part if isinstance(part, str) else self.bind(part)
             if isinstance(bound, Aggregate | FoldValue):
-                raise self._error(
-                    bound.span,
-                    f"{node.function} is outside what can be computed over variables",
-                    "use it on columns of the current event, or inside the aggregate: LAST(f(v.column))",
-                )
+                problem = f"{node.function} is outside what can be computed over variables"
+                raise self._error(bound.span, problem, self._inside_aggregate(node))
             if isinstance(bound, SparkExpression):
                 parts.extend(bound.parts)
             else:
                 parts.append(bound)
         bound_node = SparkExpression(node.function, tuple(parts), type=node.type, span=node.span)
         return self._typed(bound_node)
+
+    def _inside_aggregate(self, node: SparkExpression) -> str:
+        """How to write what Spark alone computes of a variable's columns."""
+        names = [part for part in node.parts if isinstance(part, Name)]
+        variables = {self._scope.variable(name.parts[0]) if len(name.parts) > 1 else None for name in names}
+        if len(variables) == 1 and None not in variables and node.span is not None:
+            return f"put it inside an aggregate: LAST({node.span.text[node.span.start : node.span.end]})"
+        return "use it on columns of the current event, or inside the aggregate of one variable: LAST(f(v.column))"
 
     def _typed(self, node: SparkExpression) -> Expression:
         """The node with the type that Spark gives it, if Spark is there to say so."""
@@ -289,8 +294,11 @@ class Checker:
                     raise self._error(operand.span or span, problem, "compare it with something")
             return Operation(operator, operands, type=types.BOOLEAN, span=span)
         if operator in COMPARISONS or operator is Operator.IN:
-            alike, _ = self._alike(operator.value, operands, span)
-            return Operation(operator, alike, type=types.BOOLEAN, span=span)
+            alike, together = self._alike(operator.value, operands, span)
+            compared = Operation(operator, alike, type=types.BOOLEAN, span=span)
+            # The engine holds texts as codes, which a literal has none of.
+            is_moved = together.kind is Kind.STRING and operator is not Operator.NULL_SAFE_EQUAL
+            return _moved_inside(compared) if is_moved and not _has_null(alike) else compared
         if operator in ARITHMETIC:
             return self._arithmetic(operator, operands, span)
         if operator is Operator.IS_NULL:
@@ -362,12 +370,17 @@ class Checker:
         return condition_error(span, problem, remedy, self._scope.place)
 
 
-def _moved_inside(node: Call | Cast) -> Expression:
+def _has_null(operands: tuple[Expression, ...]) -> bool:
+    return any((value := constant_value(operand)) is not None and value[0] is None for operand in operands)
+
+
+def _moved_inside(node: Call | Cast | Operation) -> Expression:
     """`f(LAST(v.c))` as `LAST(f(v.c))`, so that what is computed of one event alone is a column of that event.
 
     Both are the same (also of FIRST, and with an offset) if f has a value wherever c has one, is NULL where c is, and
     never fails: then an event counts for the one where it counts for the other, and f is computed on no event that
-    makes it raise. All functions of the table that do not skip NULLs and cannot fail are like that, and such casts.
+    makes it raise. All functions of the table that do not skip NULLs and cannot fail are like that, such casts, and
+    comparisons with constants.
     """
     read = [child for child in node.children if constant_value(child) is None]
     if len(read) != 1 or not isinstance(read[0], Aggregate) or not node.type.is_known:

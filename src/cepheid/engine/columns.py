@@ -55,7 +55,7 @@ class Columns(NamedTuple):
 
 def columns(events: Events, tables: Tables, texts: pa.Array | None = None) -> Columns:
     """Compute what a pattern reads of its events; `texts`: those that are known by their codes already."""
-    values = [evaluate_or_fall_back(expression, events.table) for expression in tables.columns]
+    values = values_of(events, tables)
     return columns_of(events.time, _bits(events.table, tables, len(events.time)), values, tables, texts)
 
 
@@ -70,6 +70,8 @@ def columns_of(
     count = len(time)
     if texts is None:
         texts = texts_in(values, tables, pa.array([], pa.string()))
+        if tables.orders_texts:
+            texts = texts.take(pc.sort_indices(texts))
     encoded, known = _values(values, tables.columns, count, texts)
     nots = tables.nots_before
     return Columns(
@@ -130,9 +132,9 @@ def _values(
     return values, known
 
 
-def text_codes(events: Events, tables: Tables, known: pa.Array) -> pa.Array:
-    """All texts that occur, behind those known before; a text's code is its place here."""
-    return texts_in([evaluate_or_fall_back(e, events.table) for e in tables.columns], tables, known)
+def values_of(events: Events, tables: Tables) -> list[pa.Array | pa.ChunkedArray]:
+    """What the kernel compares of each event."""
+    return [evaluate_or_fall_back(expression, events.table) for expression in tables.columns]
 
 
 def texts_in(values: Sequence[pa.Array | pa.ChunkedArray], tables: Tables, known: pa.Array) -> pa.Array:

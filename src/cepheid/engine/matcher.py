@@ -17,13 +17,13 @@ import pyarrow as pa
 from cepheid.automaton.construction import build
 from cepheid.conditions import bind
 from cepheid.engine.assignments import Assignments, Integers
-from cepheid.engine.columns import Columns, Events, columns, columns_of, joined, text_codes, texts_in
+from cepheid.engine.columns import Columns, Events, columns, columns_of, joined, values_of
 from cepheid.engine.kernel import buffer, drive
 from cepheid.engine.kernel import layout as l
 from cepheid.engine.kernel.compiling import announce_compilation
 from cepheid.engine.limits import state_limit
 from cepheid.engine.runs import invariants
-from cepheid.engine.runs.cohorts import match_whole
+from cepheid.engine.runs.cohorts import can_count, count_whole, match_whole
 from cepheid.engine.runs.decided import Decided, Sift
 from cepheid.engine.runs.pool import Pool, bytes_of, grown, growth_needed, new_pool
 from cepheid.engine.runs.problems import problem, too_large
@@ -54,13 +54,37 @@ def match_partitions(
     `finish`: whether the input ends behind the last event, time only moves on to a `moment`, or nothing happens.
     `where`: how an error calls a partition and an event. `sift`: which of the matches stay.
     """
-    capacity = 1 << (min(max(FEWEST, len(columns.time) // 4), MOST) - 1).bit_length()
+    capacity = _capacity(columns)
     if tables.compact.is_compact and sift is None:
         return match_whole(tables, columns, bounds, where, capacity), no_assignments()
     drive = _Drive(tables, new_pool(tables, capacity=capacity))
     drive.matches.sift = sift
     drive.match(columns, bounds, np.zeros(0, np.int64), finish, moment, where)
     return drive.decided()
+
+
+def count_partitions(
+    tables: Tables, columns: Columns, bounds: Integers, where: Callable[[int, int], str] = by_number
+) -> Integers:
+    """The last events of the matches of whole partitions, in their order, and how many matches each has: a row each.
+
+    Where that is possible no match is built.
+    """
+    if can_count(tables):
+        return count_whole(tables, columns, bounds, where, _capacity(columns))
+    found, _ = match_partitions(tables, columns, bounds, where=where)
+    return counted(found)
+
+
+def counted(found: Assignments) -> Integers:
+    """The same for matches that were listed."""
+    ends = np.append(np.flatnonzero(np.diff(found.match)), len(found.row) - 1)[: len(found.at)]
+    return np.stack(np.unique(found.row[ends], return_counts=True), axis=1)
+
+
+def _capacity(columns: Columns) -> int:
+    """Runs that there is room for at first."""
+    return 1 << (min(max(FEWEST, len(columns.time) // 4), MOST) - 1).bit_length()
 
 
 def no_assignments() -> Assignments:
@@ -81,7 +105,7 @@ class Matcher(State):
 
     def columns_of(self, events: Events) -> Columns:
         """The columns of further events, with texts coded as the live runs know them."""
-        self.texts = text_codes(events, self.tables, self.texts)
+        self.add_texts(values_of(events, self.tables))
         return columns(events, self.tables, self.texts)
 
     def computed_columns(
@@ -89,7 +113,7 @@ class Matcher(State):
     ) -> Columns:
         """The columns of further events whose tests and values were computed elsewhere."""
         values = list(values)
-        self.texts = texts_in(values, self.tables, self.texts)
+        self.add_texts(values)
         return columns_of(time, bits, values, self.tables, self.texts)
 
     def feed(

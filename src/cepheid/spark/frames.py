@@ -78,7 +78,8 @@ def unit_of(arrow: pa.Schema, order_by: tuple[str, ...]) -> SpanUnit:
 
 def _way_out(kind: DataType, name: str) -> str:
     if isinstance(kind, StructType) and kind.names:
-        return f"Name its fields as columns first, such as {name}.{kind.names[0]}."
+        field = kind.names[0]
+        return f"Make its fields columns first: events.withColumn('{name}_{field}', F.col('{name}.{field}'))."
     if isinstance(kind, ArrayType | MapType):
         return f"Take a plain value out of it first, such as {name}[0] or to_json({name})."
     return f"Make it a plain column first, such as CAST({name} AS STRING)."

@@ -167,7 +167,7 @@ def test_what_may_change_between_starts(spark: SparkSession, source: Source, tmp
     source.put(("z", 9, 20, "a"))
     measured("a", "b", total="SUM({a}.id)", kind="LAST({b}.name)")
     source.put(("z", 10, 21, "b"))
-    [row] = measured("b", "a", last="LAST({a}.name)", most="MAX({b}.id)")
+    [row] = measured("b", "a", last="LAST({b}.name)", most="MAX({a}.id)")
     assert (row["last"], row["most"]) == ("b", 20)
     with pytest.raises(StateError, match="what measures read of events: was id, name"):
         measured("a", "b", total="SUM({a}.id + 1)", kind="LAST({b}.name)")

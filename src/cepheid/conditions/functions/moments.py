@@ -14,7 +14,7 @@ from cepheid.conditions.arrow.values import Value
 from cepheid.conditions.casting import as_aware, as_naive, cast
 from cepheid.conditions.expression import Call
 from cepheid.conditions.functions.definition import Arguments, Function, Instruction, Typed, never, plainly
-from cepheid.conditions.types import DataType
+from cepheid.conditions.types import DataType, Kind
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -35,6 +35,14 @@ def _microseconds(value: Any) -> int:
 
 def _of_moments(target: DataType, result: DataType) -> Callable[[Arguments], Typed]:
     return lambda arguments: (tuple(arguments.moment(one, target) for one in arguments.operands), result)
+
+
+def _of_timestamp(arguments: Arguments) -> Typed:
+    (operand,) = arguments.operands
+    if operand.type.kind in (Kind.TIMESTAMP, Kind.UNKNOWN, Kind.NULL):
+        return (operand,), types.LONG
+    problem = f"{arguments.name} needs a timestamp, this is a {operand.type}"
+    raise arguments.error(operand.span, problem, "cast it with CAST(… AS TIMESTAMP)")
 
 
 def _part(names: tuple[str, ...], target: DataType, of_row: Callable[[Any], int], of_column: Any) -> Function:
@@ -81,7 +89,7 @@ FUNCTIONS = (
         ("UNIX_MICROS",),
         1,
         1,
-        _of_moments(types.TIMESTAMP, types.LONG),
+        _of_timestamp,
         plainly(_microseconds),
         lambda call, value: value.cast(pa.int64()),
         never,

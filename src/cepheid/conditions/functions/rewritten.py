@@ -7,7 +7,7 @@ from typing import Any
 
 from cepheid.conditions import types
 from cepheid.conditions.carets import Span
-from cepheid.conditions.expression import Call, Expression, Literal, Name, Operation, Operator
+from cepheid.conditions.expression import Call, Cast, Expression, Literal, Name, Operation, Operator
 from cepheid.conditions.functions.definition import Rewritten
 
 _NOTHING = Literal(None, type=types.NULL)
@@ -41,7 +41,10 @@ FIXED_UNITS = {
 def _whole_units_between(unit: Expression, start: Expression, end: Expression, span: Span) -> Expression:
     """Whole units from start to end, cut towards zero: a difference of microseconds, divided."""
     assert isinstance(unit, Name)
-    micros = tuple(Call("UNIX_MICROS", (moment,), span=moment.span) for moment in (end, start))
+    micros = tuple(
+        Call("UNIX_MICROS", (Cast(moment, type=types.TIMESTAMP, span=moment.span),), span=moment.span)
+        for moment in (end, start)
+    )
     length = Literal(FIXED_UNITS[unit.parts[0].upper()], type=types.LONG)
     return Operation(Operator.INTEGER_DIVIDE, (Operation(Operator.SUBTRACT, micros, span=span), length), span=span)
 
@@ -129,6 +132,6 @@ REWRITTEN = (
     Rewritten(("ISNOTNULL",), 1, 1, _is_not_null),
     Rewritten(("MOD",), 2, 2, _operator(Operator.MODULO)),
     Rewritten(("TIMESTAMPDIFF",), 3, 3, _whole_units_between),
-    Rewritten(("GEO_KM",), 4, 4, _kilometres),
-    Rewritten(("CIDR_MATCH",), 2, None, _is_in_network),
+    Rewritten(("GEO_KM",), 4, 4, _kilometres, is_known_to_spark=False),
+    Rewritten(("CIDR_MATCH",), 2, None, _is_in_network, is_known_to_spark=False),
 )

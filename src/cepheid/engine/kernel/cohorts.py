@@ -30,6 +30,7 @@ from cepheid.engine.kernel.cohort_lists import (
     wait,
 )
 from cepheid.engine.kernel.compiling import allocating, borrowed, compiled, inlined
+from cepheid.engine.kernel.counting import count_matches
 from cepheid.engine.kernel.events import begin_runs, concerns, most_created, step
 from cepheid.engine.kernel.few_matches import list_few
 from cepheid.engine.kernel.first_match import first_match
@@ -235,6 +236,9 @@ def fits(w, most, nodes):
 @inlined
 def put_out_candidates(a, e, w, slot, event):
     """The matches that an event completes, through the skip filter. Returns DONE, FULL, or what is wrong."""
+    if w.counters[Q_COUNTS]:
+        w.counters[Q_STAGE] = TO_BE_LISTED
+        return count_matches(a, e, w, slot, event)
     if a.params[P_SKIP] == PAST_LAST:
         w.counters[Q_STAGE] = TO_BE_LISTED
         return first_match(a, e, w, slot, event)

@@ -95,6 +95,8 @@ def create(a, e, w, event, parent_run, parent_node, variable, target):
                 run,
                 variable,
                 event,
+                w.nodes,
+                parent_node,
             )
     count = w.counters[Q_CREATED]
     w.created[count, 0] = parent_node

@@ -15,8 +15,13 @@ import numpy as np
 from cepheid.engine.kernel.compiling import compiled
 from cepheid.engine.kernel.layout import (
     DIVISION_BY_ZERO,
+    N_EVENT,
+    N_PREVIOUS,
+    N_STATE,
+    NONE,
     OVERFLOW,
     Q_PROBLEM,
+    VARIABLE,
 )
 from cepheid.engine.kernel.opcodes import *
 
@@ -114,6 +119,10 @@ def execute(codes, values, values_known, registers, machine_stack, counters, beg
             stack[top] = as_bits(-as_double(stack[top]))
         elif code == ABSOLUTE_DOUBLE:
             stack[top] = as_bits(abs(as_double(stack[top])))
+        elif code == SQUARE_ROOT:
+            stack[top] = as_bits(np.sqrt(as_double(stack[top])))
+        elif code == ARC_SINE:
+            stack[top] = as_bits(np.arcsin(as_double(stack[top])))
         elif code == TO_DOUBLE:
             stack[top] = as_bits(np.float64(stack[top]))
         elif code == DECIMAL_TO_DOUBLE:
@@ -243,10 +252,41 @@ def both(counters, stack, known, code, operand, top):
 
 
 @compiled
+def is_new(values, values_known, nodes, node, variable, column, value, kind):
+    """Whether no event that the variable took up to a node has the value in a column (rule 18)."""
+    while node != NONE:
+        earlier = nodes[node, N_EVENT]
+        if nodes[node, N_STATE] & VARIABLE == variable and values_known[earlier] >> np.uint64(column) & np.uint64(1):
+            other = values[earlier, column]
+            if other == value:
+                return False
+            if kind == COUNT_DISTINCT_DOUBLE and compare_doubles(as_double(other), as_double(value)) == 0:
+                return False
+        node = nodes[node, N_PREVIOUS]
+    return True
+
+
+@compiled
 def update_registers(
-    codes, updates, updates_of, values, values_known, registers, stack, counters, parent, child, variable, event
+    codes,
+    updates,
+    updates_of,
+    values,
+    values_known,
+    registers,
+    stack,
+    counters,
+    parent,
+    child,
+    variable,
+    event,
+    nodes,
+    node,
 ):
-    """The registers of a run after a variable took an event (rule 11: NULLs are skipped)."""
+    """The registers of a run after a variable took an event (rule 11: NULLs are skipped).
+
+    `node` is the last of the nodes that hold what the parent took: different values are counted by looking at them.
+    """
     last = registers.shape[1] - 1
     for register in range(last):
         registers[child, register] = registers[parent, register]
@@ -285,6 +325,9 @@ def update_registers(
         is_first = not valid & bit
         if kind == COUNT:
             registers[child, register] = old + 1
+        elif kind == COUNT_DISTINCT or kind == COUNT_DISTINCT_DOUBLE:
+            if is_new(values, values_known, nodes, node, variable, column, new, kind):
+                registers[child, register] = old + 1
         elif kind == LAST:
             for place in range(depth - 1, 0, -1):
                 registers[child, register + place] = registers[child, register + place - 1]

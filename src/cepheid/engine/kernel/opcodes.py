@@ -44,7 +44,23 @@ from __future__ import annotations
     DROP,
     AVERAGE,
     AVERAGE_DOUBLE,
-) = range(40)
+    SQUARE_ROOT,
+    ARC_SINE,
+) = range(42)
 
 # how a register changes
-COUNT_EVENTS, COUNT, SUM, SUM_DOUBLE, SMALLEST, LARGEST, SMALLEST_DOUBLE, LARGEST_DOUBLE, FIRST, LAST, FOLD = range(11)
+(
+    COUNT_EVENTS,
+    COUNT,
+    SUM,
+    SUM_DOUBLE,
+    SMALLEST,
+    LARGEST,
+    SMALLEST_DOUBLE,
+    LARGEST_DOUBLE,
+    FIRST,
+    LAST,
+    FOLD,
+    COUNT_DISTINCT,
+    COUNT_DISTINCT_DOUBLE,
+) = range(13)

@@ -52,10 +52,10 @@ def renumber(tables: Tables, pool: Pool, held: Columns, new_number: Integers) ->
 
 
 def text_columns(tables: Tables) -> list[int]:
-    """The columns of held events that hold codes of texts and are read again."""
-    if not tables.arrays.params[l.P_NOT_BEFORE_READS]:
-        return []
-    return [index for index, expression in enumerate(tables.columns) if expression.type.kind is Kind.STRING]
+    """The columns of held events that hold codes of texts and are read again: by nots at the start, or to count
+    different values (rule 18)."""
+    texts = [index for index, expression in enumerate(tables.columns) if expression.type.kind is Kind.STRING]
+    return texts if tables.arrays.params[l.P_NOT_BEFORE_READS] else [i for i in texts if i in tables.compared]
 
 
 def _reading(tables: Tables) -> Iterator[int]:

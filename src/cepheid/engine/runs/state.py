@@ -7,12 +7,16 @@ of the next call; `keep` says which of the rows they were, so that the caller ca
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from cepheid.engine.assignments import Integers
-from cepheid.engine.columns import nothing_held, selected
+from cepheid.engine.columns import nothing_held, selected, texts_in
 from cepheid.engine.kernel import buffer, drive
 from cepheid.engine.kernel import layout as l
 from cepheid.engine.runs import not_before
@@ -136,22 +140,45 @@ class State:
             counters[l.Q_FREE_TIMER] = found[0]
             found = following[following != l.NONE]
 
+    def add_texts(self, values: Sequence[pa.Array | pa.ChunkedArray]) -> None:
+        """Give codes to the texts of further events; where conditions ask for their order, codes go by it."""
+        known = len(self.texts)
+        self.texts = texts_in(values, self.tables, self.texts)
+        if self.tables.orders_texts and len(self.texts) > known:
+            order = pc.sort_indices(self.texts).to_numpy()
+            new_code = np.empty(len(order), np.int64)
+            new_code[order] = np.arange(len(order))
+            self._recode(new_code)
+            self.texts = self.texts.take(pa.array(order))
+
     def _keep_texts(self) -> None:
         """Forget the texts that no live run knows, nor a held event that is read again."""
-        if not self.tables.text_registers:
+        codes = np.concatenate([codes.ravel() for _, _, codes in self._coded()] or [np.zeros(0, np.int64)])
+        used = np.unique(codes[(codes >= 0) & (codes < len(self.texts))])  # what is unknown may hold anything
+        if len(used) == len(self.texts):
             return
-        pool = self.pool
-        runs = buffer.live_runs(pool.lists, pool.slots, pool.runs)
-        in_runs = np.ix_(runs, self.tables.text_registers)
-        in_rows = np.ix_(np.arange(len(self.held.values)), np.array(not_before.text_columns(self.tables), np.int64))
-        of_runs, of_rows = pool.registers[in_runs], self.held.values[in_rows]
-        codes = np.concatenate((of_runs.ravel(), of_rows.ravel()))
-        is_code = (codes >= 0) & (codes < len(self.texts))  # what is unknown may hold anything
-        used = np.unique(codes[is_code])
-        places = np.where(is_code, np.searchsorted(used, codes), 0)
-        pool.registers[in_runs] = places[: of_runs.size].reshape(of_runs.shape)
-        self.held.values[in_rows] = places[of_runs.size :].reshape(of_rows.shape)
+        new_code = np.zeros(len(self.texts), np.int64)
+        new_code[used] = np.arange(len(used))
+        self._recode(new_code)
         self.texts = self.texts.take(pa.array(used))
+
+    def _coded(self) -> list[tuple[npt.NDArray[Any], Any, npt.NDArray[Any]]]:
+        """Where codes of texts are: an array, the places in it, and the codes there."""
+        columns = np.array(not_before.text_columns(self.tables), np.int64)
+        places = (
+            (self.pool.registers, np.ix_(self.waiting(), np.array(self.tables.text_registers, np.int64))),
+            (self.held.values, np.ix_(np.arange(len(self.held.values)), columns)),
+        )
+        return [(array, place, array[place]) for array, place in places if place[1].size]
+
+    def _recode(self, new_code: Integers) -> None:
+        """Give texts other codes. Runs that wait for an equality are found by codes, so they are chained anew."""
+        for array, place, codes in self._coded():
+            is_code = (codes >= 0) & (codes < len(new_code))
+            array[place] = np.where(is_code, new_code[np.where(is_code, codes, 0)], 0)
+        if self.tables.arrays.params[l.P_INDEXED]:
+            self.pool.buckets[:] = l.NONE
+            drive.index_runs(self.tables.arrays, self.pool)
 
     def _add_slots(self, count: int) -> None:
         if count > self.slots:

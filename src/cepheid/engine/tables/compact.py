@@ -15,6 +15,7 @@ and, where a bound since the previous event lies at the position, time of the la
 5. With `past_last_event` there is a window.
 6. Nothing is asked of a run on its arrival (`having`), no bound runs since a variable's last event (`since`), and no
    match is left out by the time since the one before (`once_per`).
+7. No register counts different values: for these the events themselves are looked at (rule 18), so (a) would not hold.
 
 **Proof** that cohorts emit what runs emit, at the same events and in the same order.
 
@@ -58,6 +59,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cepheid.automaton.model import Automaton
+from cepheid.conditions.registers import RegisterKind
 from cepheid.engine.kernel import layout as l
 from cepheid.engine.kernel import opcodes as m
 from cepheid.syntax.tree import Contiguity, SkipKind
@@ -101,6 +103,8 @@ def _obstacles(automaton: Automaton, timeouts: bool) -> Iterator[tuple[bool, str
         for take in (*(w.take for w in position.continuations), *position.rivals)
     ]
     yield any(take.since for take in takes), "a window since an element depends on when that took (rule 17)"
+    counts_different = any(register.kind is RegisterKind.DISTINCT for register in automaton.registers.registers)
+    yield counts_different, "different values are counted among the events of each partial match (rule 18)"
     yield automaton.once_per is not None, "once_per leaves out matches by their times (rule 19)"
 
 

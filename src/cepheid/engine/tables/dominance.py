@@ -12,7 +12,8 @@ left out if all of this holds. Of the pattern:
 
 Of the two runs:
 
-3. Their registers are equal.
+3. Their registers are equal, and say all that conditions read of the events taken: none counts different values
+   (rule 18), for which the events themselves are looked at.
 4. Every continuation that is open in B is open in A.
 5. The same greedy loops may still take an event (rule 5).
 6. If a continuation or a greedy loop of the position has a bound since the previous event, their last events have the
@@ -60,6 +61,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from cepheid.automaton.model import Automaton, Position, Take
+from cepheid.conditions.registers import RegisterKind
 from cepheid.engine.kernel import layout as l
 from cepheid.syntax.tree import SkipKind
 
@@ -79,6 +81,7 @@ class Reason(Enum):
     TIMEOUTS = "1"
     SINCE = "6"
     SKIP = "2"
+    DISTINCT = "3"
     TO_NEXT = "7 a"
     WINDOW = "7 b"
     NOT_AT_END = "7 c"
@@ -93,7 +96,7 @@ class Decision:
 
 
 def decide(automaton: Automaton, timeouts: bool, wanted: bool = True) -> Decision:
-    """Conditions 1, 2 and 7, which the pattern decides; the kernel looks at the others, run by run."""
+    """Conditions 1, 2, 7 and part of 3, which the pattern decides; the kernel looks at the others, run by run."""
     skip = automaton.skip.kind
     if not wanted:
         return Decision(Dominance.OFF, Reason.NOT_WANTED)
@@ -103,6 +106,8 @@ def decide(automaton: Automaton, timeouts: bool, wanted: bool = True) -> Decisio
         return Decision(Dominance.OFF, Reason.SINCE)
     if skip not in (SkipKind.PAST_LAST_EVENT, SkipKind.TO_NEXT):
         return Decision(Dominance.OFF, Reason.SKIP)
+    if any(register.kind is RegisterKind.DISTINCT for register in automaton.registers.registers):
+        return Decision(Dominance.OFF, Reason.DISTINCT)
     if skip is SkipKind.TO_NEXT:
         return Decision(Dominance.PER_START, Reason.TO_NEXT)
     if automaton.window is not None:

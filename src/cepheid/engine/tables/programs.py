@@ -44,7 +44,7 @@ from cepheid.conditions.failing import can_fail
 from cepheid.conditions.functions.definition import Instruction
 from cepheid.conditions.functions.table import function_of
 from cepheid.conditions.registers import KINDS, Register, RegisterKind, Registers
-from cepheid.conditions.types import BOOLEAN, NULL, DataType, Kind
+from cepheid.conditions.types import BOOLEAN, DOUBLE, NULL, DataType, Kind
 from cepheid.engine.kernel import opcodes as m
 
 MAXIMUM_COLUMNS = 64
@@ -61,6 +61,8 @@ _INSTRUCTIONS = {
     Instruction.NEGATE: (m.NEGATE, m.NEGATE_DOUBLE),
     Instruction.ABSOLUTE: (m.ABSOLUTE, m.ABSOLUTE_DOUBLE),
     Instruction.SUBTRACT: (m.SUBTRACT, m.SUBTRACT_DOUBLE),
+    Instruction.SQUARE_ROOT: (m.SQUARE_ROOT, m.SQUARE_ROOT),
+    Instruction.ARC_SINE: (m.ARC_SINE, m.ARC_SINE),
 }
 """What functions are computed by: on whole numbers, and on doubles."""
 
@@ -84,6 +86,10 @@ class Programs:
     """Bits of the registers that have a value before anything is taken."""
     texts: list[int] = field(default_factory=list)
     """The registers that hold codes of texts."""
+    orders_texts: bool = False
+    """Whether the order of texts is asked for, so that their codes must go by it."""
+    compared: set[int] = field(default_factory=set)
+    """The columns that are read again of events taken before: different values of them are counted."""
 
 
 class Compiler:
@@ -143,8 +149,12 @@ class Compiler:
             self.programs.initial.append(0 if initial is None else encode(initial, register.type))
             self.programs.known_at_first |= (initial is not None) << place
             return
+        if register.kind is RegisterKind.SPREAD:  # count, mean, sum of squares: all known, and 0, at first
+            self.programs.initial += [0, 0, 0]
+            self.programs.known_at_first |= 0b111 << place
+            return
         self.programs.initial += [0] * register.depth
-        if register.kind in (RegisterKind.COUNT, RegisterKind.SUM):  # rule 11: over none both are 0
+        if register.kind in (RegisterKind.COUNT, RegisterKind.SUM, RegisterKind.DISTINCT):  # over none they are 0
             self.programs.known_at_first |= 1 << place
 
     def _compile_update(self, register: Register) -> None:
@@ -165,10 +175,14 @@ class Compiler:
                 kind = m.FIRST
             case RegisterKind.LAST:
                 kind = m.LAST
-            case RegisterKind.DISTINCT | RegisterKind.SPREAD:
-                raise NotCompiled(f"a {register}")
+            case RegisterKind.DISTINCT:
+                self._compile_distinct(register, place)
+                return
+            case RegisterKind.SPREAD:
+                self._compile_spread(register, place)
+                return
         if register.type.kind is Kind.STRING and register.kind in (RegisterKind.MIN, RegisterKind.MAX):
-            raise NotCompiled("the order of strings of earlier events")
+            self.programs.orders_texts = True
         column, begin, end = -1, 0, 0
         argument = register.fold.update if register.fold is not None else register.argument
         if argument is not None:
@@ -183,6 +197,67 @@ class Compiler:
         self.programs.updates.setdefault(register.variable, []).append(
             (kind, place, register.depth, column, begin, end)
         )
+
+    def _compile_distinct(self, register: Register, place: int) -> None:
+        """Different values are counted by a look at the values of the events taken before: they must be a column."""
+        argument = register.argument
+        assert argument is not None
+        self._guard = self._own_event.get(register.variable, TRUE)
+        fails = can_fail(argument)
+        if fails and not (self._computes_early or _is_of_spark(argument)):
+            raise NotCompiled(f"a count of different values of `{argument}`, which may fail")
+        self._column(self._guarded(argument) if fails else argument)
+        column = self.programs.code.pop()[1]
+        kind = m.COUNT_DISTINCT_DOUBLE if argument.type.is_fractional else m.COUNT_DISTINCT
+        self.programs.updates.setdefault(register.variable, []).append((kind, place, 1, column, 0, 0))
+        self.programs.compared.add(column)
+
+    def _compile_spread(self, register: Register, place: int) -> None:
+        """Count, mean and sum of squared distances from the mean, each from what they were before (`Spread`)."""
+        count, mean, squares = place, place + 1, place + 2
+        argument = register.argument
+        assert argument is not None
+        self._guard = self._own_event.get(register.variable, TRUE)
+
+        def distance() -> None:
+            self._compile(argument, begin)
+            self._convert(argument.type, DOUBLE)
+            self._emit(m.REGISTER, mean)
+            self._emit(m.SUBTRACT_DOUBLE)
+
+        def by_new_count() -> None:
+            self._emit(m.REGISTER, count)
+            self._emit(m.CONSTANT, 1)
+            self._emit(m.ADD)
+            self._emit(m.TO_DOUBLE)
+            self._emit(m.DIVIDE_DOUBLE)
+
+        for kept in (count, mean, squares):
+            begin = len(self.programs.code)
+            distance()
+            if kept == count:
+                # The distance says only whether there is a value.
+                self._emit(m.IS_UNKNOWN)
+                self._emit(m.NOT)
+                self._emit(m.REGISTER, count)
+                self._emit(m.ADD)
+            else:
+                if kept == squares:
+                    distance()
+                    distance()
+                    by_new_count()
+                    self._emit(m.SUBTRACT_DOUBLE)
+                    self._emit(m.MULTIPLY_DOUBLE)
+                else:
+                    by_new_count()
+                self._emit(m.REGISTER, kept)
+                self._emit(m.ADD_DOUBLE)
+                known = self._emit(m.JUMP_IF_KNOWN)
+                self._emit(m.DROP)
+                self._emit(m.REGISTER, kept)
+                self._patch(known, begin)
+            end = len(self.programs.code)
+            self.programs.updates.setdefault(register.variable, []).append((m.FOLD, kept, 1, -1, begin, end))
 
     # ── expressions ──────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -202,7 +277,7 @@ class Compiler:
                 else:
                     self._emit(m.CONSTANT, encode(value, expression.type))
             case Aggregate():
-                self._compile_aggregate(expression)
+                self._compile_aggregate(expression, begin)
             case FoldValue(variable=variable, name=name):
                 for place, register in self._places.values():
                     if register.fold is not None and (register.variable, register.fold.name) == (variable, name):
@@ -224,6 +299,13 @@ class Compiler:
 
     def _column(self, expression: Expression) -> None:
         representation(expression.type)
+        if self._computes_early and expression.type.kind is Kind.DECIMAL and expression.type.precision > MAXIMUM_DIGITS:
+            scale = min(expression.type.scale, MAXIMUM_DIGITS)
+            raise NotCompiled(
+                f"`{expression}`, a {expression.type}, beside earlier events, where decimals have up to "
+                f"{MAXIMUM_DIGITS} digits. Cast each value: CAST(… AS DECIMAL({MAXIMUM_DIGITS},{scale})), inside "
+                "aggregates as well"
+            )
         if expression not in self.programs.columns:
             self.programs.columns.append(expression)
         self._emit(m.VALUE, self.programs.columns.index(expression))
@@ -235,7 +317,10 @@ class Compiler:
         otherwise = Literal(None, type=NULL)
         return Operation(Operator.CASE, (self._guard, expression, otherwise), type=expression.type)
 
-    def _compile_aggregate(self, node: Aggregate) -> None:
+    def _compile_aggregate(self, node: Aggregate, begin: int) -> None:
+        if node.function is AggregateFunction.STDDEV:
+            self._compile_deviation(self._places[RegisterKind.SPREAD, node.variable, node.argument][0], begin)
+            return
         if node.function is AggregateFunction.AVG:
             total, register = self._places[RegisterKind.SUM, node.variable, node.argument]
             count, _ = self._places[RegisterKind.COUNT, node.variable, node.argument]
@@ -247,6 +332,24 @@ class Compiler:
             return
         place, _ = self._places[KINDS[node.function], node.variable, node.argument]
         self._emit(m.REGISTER, place + node.offset)
+
+    def _compile_deviation(self, count: int, begin: int) -> None:
+        """The root of the sum of squares by the count less one; unknown for fewer than two values."""
+        self._emit(m.REGISTER, count)
+        self._emit(m.CONSTANT, 2)
+        self._emit(m.LESS)
+        enough = self._emit(m.JUMP_UNLESS_TRUE)
+        self._emit(m.UNKNOWN)
+        done = self._emit(m.JUMP)
+        self._patch(enough, begin)
+        self._emit(m.REGISTER, count + 2)
+        self._emit(m.REGISTER, count)
+        self._emit(m.CONSTANT, 1)
+        self._emit(m.SUBTRACT)
+        self._emit(m.TO_DOUBLE)
+        self._emit(m.DIVIDE_DOUBLE)
+        self._emit(m.SQUARE_ROOT)
+        self._patch(done, begin)
 
     def _compile_operation(self, node: Operation, begin: int) -> bool:
         """Whether the machine has the operation; otherwise nothing was emitted."""
@@ -303,8 +406,6 @@ class Compiler:
         for operand in call.operands:
             self._compile(operand, begin)
         if instruction is not Instruction.AS_IT_IS:
-            if instruction not in _INSTRUCTIONS:
-                raise NotCompiled(f"`{call}` together with earlier events")
             self._emit(_INSTRUCTIONS[instruction][call.type.is_fractional])
             self._check_range(call.type)
         return True
@@ -339,7 +440,7 @@ class Compiler:
         if is_double and kinds - {Kind.DOUBLE, Kind.FLOAT}:
             raise NotCompiled(f"a comparison of {left.type} with {right.type}")
         if Kind.STRING in kinds and operator not in _EQUALITIES:
-            raise NotCompiled("the order of strings of earlier events")
+            self.programs.orders_texts = True
         if Kind.STRING in kinds and (isinstance(left, Literal) or isinstance(right, Literal)):
             raise NotCompiled("a text compared with one of an earlier event")
         if operator in (Operator.GREATER, Operator.GREATER_OR_EQUAL):

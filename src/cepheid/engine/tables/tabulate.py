@@ -77,6 +77,10 @@ class Tables:
     """Whether whole partitions are matched by cohorts."""
     registers_read: npt.NDArray[np.uint64]
     """For each position, bits of the registers that a run there may still have read."""
+    compared: tuple[int, ...] = ()
+    """The columns that are read again of events taken before (rule 18)."""
+    orders_texts: bool = False
+    """Whether codes of texts go by the order of the texts."""
     taken_before: str | None = None
     """The fingerprint, if it was taken before conditions were reduced to their text, which holds names of variables."""
     max_state_bytes: int | None = None
@@ -218,6 +222,8 @@ class _Tabulation:
                 arrays.updates_of,
                 len(automaton.positions),
             ),
+            compared=tuple(sorted(code.compared)),
+            orders_texts=code.orders_texts,
             max_state_bytes=self.options.max_state_bytes,
         )
 

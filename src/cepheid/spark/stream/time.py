@@ -130,8 +130,11 @@ class EventTime:
         name = quoted(self.field.name)
         if isinstance(self.field.dataType, TimestampType):
             return F.col(name)
-        if isinstance(self.field.dataType, DateType):  # the last dates have no timestamp: they are too far ahead anyway
-            name = f"IF({name} > DATE'9999-12-31', DATE'9999-12-31', {name})"
+        if isinstance(
+            self.field.dataType, DateType
+        ):  # the first and last dates have no timestamp, and are no use anyway
+            first, last = "DATE'1969-12-31'", "DATE'9999-12-31'"
+            name = f"CASE WHEN {name} < {first} THEN {first} WHEN {name} > {last} THEN {last} ELSE {name} END"
         text = f"timestampdiff(MICROSECOND, TIMESTAMP_NTZ'1970-01-01', CAST({name} AS TIMESTAMP_NTZ))"
         return F.timestamp_micros(F.expr(text))
 

@@ -1,0 +1,106 @@
+"""The table of functions: the documented list, and the functions that random expressions do not reach, by example."""
+
+from __future__ import annotations
+
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from cepheid import ConditionError, Pattern
+from cepheid.conditions import Schema, compile_expression, parse
+from cepheid.conditions.checking import Checker
+from cepheid.conditions.functions.table import CALLABLE
+from cepheid.conditions.registers import NOTHING_TAKEN
+from cepheid.conditions.scope import Scope
+from cepheid.conditions.vocabulary import AGGREGATES
+
+PAGE = Path(__file__).parents[2] / "docs" / "conditions.md"
+TYPES = pa.schema([("tags", pa.list_(pa.string())), ("numbers", pa.list_(pa.int64())), ("ip", pa.string())])
+
+
+def value(text: str, **row: Any) -> Any:
+    expression = Checker(Scope("condition", Schema.from_arrow(TYPES), (), (), frozenset())).bind(parse(text))
+    return compile_expression(expression)(row, NOTHING_TAKEN)
+
+
+def test_the_documented_list_is_the_table() -> None:
+    section = PAGE.read_text().split("\n## Functions\n")[1].split("\n## ")[0]
+    listed = re.findall(r"`([A-Z_]+)`", "\n".join(line for line in section.split("\n") if line.startswith("| ")))
+    assert len(listed) == len(set(listed))
+    assert set(listed) == {*CALLABLE, *AGGREGATES}
+
+
+def test_each_entry_is_complete() -> None:
+    for name, entry in CALLABLE.items():
+        assert name == name.upper()
+        assert entry.most is None or entry.least <= entry.most
+
+
+@pytest.mark.parametrize(
+    ("text", "row", "expected"),
+    [
+        ("ARRAY_CONTAINS(tags, 'a')", {"tags": ["b", "a"]}, True),
+        ("ARRAY_CONTAINS(tags, 'a')", {"tags": ["b"]}, False),
+        ("ARRAY_CONTAINS(tags, 'a')", {"tags": ["b", None]}, None),
+        ("ARRAY_CONTAINS(tags, 'a')", {"tags": None}, None),
+        ("ARRAY_CONTAINS(numbers, 2)", {"numbers": [1, 2]}, True),
+        ("SIZE(tags)", {"tags": []}, 0),
+        ("cardinality(tags) = 2", {"tags": ["b", None]}, True),
+        ("SIZE(tags)", {"tags": None}, None),
+        ("CIDR_MATCH(ip, '10.0.0.0/8')", {"ip": "10.200.3.4"}, True),
+        ("CIDR_MATCH(ip, '10.0.0.0/8')", {"ip": "11.0.0.0"}, False),
+        ("CIDR_MATCH(ip, '172.16.0.0/12', '192.168.1.128/25')", {"ip": "172.31.255.255"}, True),
+        ("CIDR_MATCH(ip, '172.16.0.0/12', '192.168.1.128/25')", {"ip": "172.32.0.0"}, False),
+        ("CIDR_MATCH(ip, '172.16.0.0/12', '192.168.1.128/25')", {"ip": "192.168.1.127"}, False),
+        ("CIDR_MATCH(ip, '172.16.0.0/12', '192.168.1.128/25')", {"ip": "192.168.1.200"}, True),
+        ("CIDR_MATCH(ip, '1.2.3.4/32')", {"ip": "1.2.3.4"}, True),
+        ("CIDR_MATCH(ip, '0.0.0.0/0')", {"ip": "1.2.3.256"}, False),
+        ("CIDR_MATCH(ip, '0.0.0.0/0')", {"ip": None}, None),
+        ("ip RLIKE '^\\\\d+$'", {"ip": "١٢"}, False),  # Java's \d is ASCII
+    ],
+)
+def test_values(text: str, row: dict[str, Any], expected: Any) -> None:
+    assert value(text, **row) == expected
+
+
+@pytest.mark.parametrize(
+    ("places", "kilometres"),
+    [
+        ("52.5200, 13.4050, 48.1372, 11.5756", 504.4),  # Berlin, Munich
+        ("40.7128, -74.0060, 51.5074, -0.1278", 5570.2),  # New York, London
+        ("0, 179.5, 0, -179.5", 111.2),  # across the date line
+        ("0, 0, 0, 180", 20015.1),  # opposite places
+        ("90, 0, -90, 77", 20015.1),
+        ("10, 20, 10, 20", 0.0),
+        ("50.0, 8.0, 50.0, 8.00001", 0.000715),
+    ],
+)
+def test_distances_on_the_sphere(places: str, kilometres: float) -> None:
+    assert value(f"GEO_KM({places})") == pytest.approx(kilometres, rel=1e-3, abs=1e-9)
+    assert value(f"SQRT(-1) = CAST('NaN' AS DOUBLE) AND ASIN(2) = SQRT(-{1})")
+    assert math.isclose(value("SIN(RADIANS(90)) + COS(0)"), 2.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("CIDR_MATCH(ip, '10.0.0.0/40')", "is not a block of IPv4 addresses"),
+        ("CIDR_MATCH(ip, 'fe80::/10')", "is not a block of IPv4 addresses"),
+        ("CIDR_MATCH(ip, ip)", "takes blocks as literals"),
+        ("GEO_KM(1, 2, 3) > 1", "was given 3 argument"),
+        ("STARTSWITH(ip) = 'a'", "was given 1 argument"),
+    ],
+)
+def test_wrong_arguments_are_said_when_the_text_is_read(text: str, problem: str) -> None:
+    with pytest.raises(ConditionError, match=problem):
+        parse(text)
+
+
+def test_what_only_spark_computes_is_refused_by_name_in_memory() -> None:
+    for text, name in (("exists(tags, t -> t = 'a')", "exists"), ("size(transform(tags, t -> t)) > 1", "transform")):
+        with pytest.raises(ConditionError, match=f"`{name}` is computed by Spark only"):
+            Pattern.begin("a").where(text).match_events([{"tags": ["a"]}])
