@@ -129,7 +129,7 @@ def test_a_search_that_explodes_is_given_up() -> None:
     )
     table = same_rows(60)
     bound = bind(read(clause), Schema.from_arrow(table.schema))
-    with pytest.raises(LimitError, match=r"begins at the row at p = 'k', t = 0 took more than 100,000 steps"):
+    with pytest.raises(LimitError, match=r"begins at the row at p = 'k', t = 0 went back more than 100,000 times"):
         by_engine(bound, tabulate(bound, max_steps=100_000), ordered(table, bound.partition_by, bound.order_by))
 
 
@@ -183,3 +183,10 @@ def test_shifts_stay_in_their_partition(shift: int) -> None:
     partitions = [[0], [1, 2, 3], [4, 5]]
     expected = [row + shift if row + shift in partition else None for partition in partitions for row in partition]
     assert rows.shifted(rows.of(Column("v", type=LONG)), shift).to_pylist() == expected
+
+
+def test_a_long_match_is_no_search_that_explodes() -> None:
+    clause = "PARTITION BY p ORDER BY t MEASURES COUNT(*) AS n PATTERN (A B*) DEFINE B AS {}"
+    for condition in ("v = 1", "B.v = A.v", "LAST(CLASSIFIER(), 1) <> 'X'"):
+        found = match_rows(read(clause.format(condition)), same_rows(5_000), Limits(max_steps=10))
+        assert found.matches == [{"p": "k", "n": 5_000}]
