@@ -13,7 +13,7 @@ from cepheid import EvaluationError, LimitError, Pattern, SkipError
 from cepheid.automaton.construction import build
 from cepheid.conditions import Schema, bind
 from cepheid.engine import matcher
-from cepheid.engine.tables.programs import NotCompiled
+from cepheid.engine.tables.representation import NotCompiled
 from cepheid.engine.tables.tabulate import Options
 from cepheid.reference.online import OnlineEvaluator
 from cepheid.reference.outcome import Outcome
@@ -122,15 +122,16 @@ def test_limits_name_the_place_and_the_remedy() -> None:
         LimitError,
         match=r"(?s)partition 0, event 3: 4 partial matches wait, most of them for 'b'; max_runs is 3.*window",
     ):
-        outcome(waiting, "a1 a2 a3 a4 a5", max_runs=3)
+        outcome(waiting, "a1 a2 a3 a4 a5", max_runs=3, compact=False)
     with pytest.raises(LimitError, match=r"(?s)event 3: 3 matches end here; max_matches_per_event is 2.*skip"):
-        outcome(waiting, "a1 a2 a3 b4", max_matches_per_event=2)
+        outcome(waiting, "a1 a2 a3 b4", max_matches_per_event=2, compact=False)
 
 
 def test_runs_out_of_their_window_do_not_count_as_waiting() -> None:
     pattern = Pattern.begin("a").where(is_("a")).followed_by("b").where(is_("b")).within(2)
     stream = " ".join(f"a{time}" for time in range(1, 200))
-    assert outcome(pattern, stream + " b200", max_runs=3) == ["a199 b200"]
+    for compact in (False, True):
+        assert outcome(pattern, stream + " b200", max_runs=3, compact=compact) == ["a199 b200"]
 
 
 @pytest.mark.parametrize(
@@ -148,3 +149,11 @@ def test_arithmetic_that_fails_raises(condition: str, price: int, error: str) ->
     )
     with pytest.raises(EvaluationError, match=rf"(?s)element 'b': {error}.*in: "):
         kernel_outcome(pattern.tree, table, Options())
+
+
+def test_once_per_reports_the_first_match_at_any_time() -> None:
+    tree = Pattern.begin("a").once_per(5).tree
+    for start in (-(2**63), 0, 2**62):
+        table = table_of([(0, "a", 0), (4, "a", 0), (1, "a", 0)], start)
+        found = kernel_outcome(tree, table, Options())
+        assert [match.taken[0][0] for match in found.matches] == [0, 2]

@@ -20,7 +20,7 @@ from cepheid.conditions import Schema, bind
 from cepheid.engine.columns import columns
 from cepheid.engine.matcher import Matcher, match_partitions
 from cepheid.engine.runs.snapshot import FORMAT, restore, snapshot
-from cepheid.engine.tables.programs import NotCompiled
+from cepheid.engine.tables.representation import NotCompiled
 from cepheid.engine.tables.tabulate import Options, Tables, tabulate
 from cepheid.rows.arrange import Arranged, arrange
 from cepheid.syntax.tree import PatternTree, SpanUnit
