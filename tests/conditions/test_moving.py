@@ -29,6 +29,7 @@ MOVED = [
     "CAST(LAST(v.n) AS STRING)",
 ]
 KEPT = ["LAST(v.s) <=> 'a'", "LAST(v.s) IN ('a', NULL)", "CAST(LAST(v.s) AS INT)", "ABS(LAST(v.n))", "LOWER(MIN(v.s))"]
+NEW_YEAR = datetime(2024, 1, 1, tzinfo=UTC)
 EVENTS = st.lists(
     st.fixed_dictionaries(
         {
