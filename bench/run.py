@@ -29,6 +29,7 @@ SECTIONS = {
     "handwritten": "handwritten",
     "windows": "windows",
     "growth": "growth",
+    "sql": "row_patterns",
     "streaming": "streaming",
 }
 """Each section, and the module whose `measure(settings)` gives it. A module with a `draw(section)` gives a picture too.

@@ -56,7 +56,7 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp
 def test_help_has_examples(run: Run) -> None:
     code, out, _ = run("--help")
     assert code == 0 and "cepheid check readings.parquet" in out
-    for command in ("run", "explain", "diagram", "check", "state", "demo"):
+    for command in ("run", "sql", "explain", "diagram", "check", "state", "demo"):
         code, out, _ = run(command, "--help")
         assert code == 0
         assert f"cepheid {command}" in out.split("example", 1)[1]
@@ -276,6 +276,17 @@ def test_a_stream_job(run: Run) -> None:
 
 def test_json_is_told_from_a_path(run: Run) -> None:
     assert json.loads(load_pattern(SHOPLIFTING.to_json()).to_json()) == json.loads(SHOPLIFTING.to_json())
+
+
+def test_queries_that_are_refused(run: Run) -> None:
+    for arguments, message in {
+        ("sql", "missing.sql"): "there is no file 'missing.sql'",
+        ("sql", "SELECT 1", "--table", "prices"): "does not say which name stands for which file",
+        ("sql", "SELECT 1", "--table", "a b=x.csv"): "does not say which name stands for which file",
+    }.items():
+        code, _, err = run(*arguments)
+        assert code == 2
+        assert message in err
 
 
 def test_the_live_table_of_a_stream() -> None:

@@ -18,6 +18,7 @@ pytestmark = [
     pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="this system has no /proc"),
 ]
 CASES = ("seq", "iterative", "strict a b c: two lead()", "a ↠ b within t: self-join", "elements", "many live keys")
+ROW_PATTERNS = ("A+ B+ C over 5,000 equal rows", "A? … A? B, 24 times A", "V-shapes")
 
 
 def run(program: str, *arguments: str | Path) -> None:
@@ -35,8 +36,8 @@ def results(path: Path) -> dict[str, list[dict[str, Any]]]:
 def measured(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, list[dict[str, Any]]]]:
     """A few rows of every benchmark on Spark, and where the results and pictures are."""
     place = tmp_path_factory.mktemp("bench")
-    chosen = [part for case in CASES for part in ("--case", case)]
-    names = ("peers", "handwritten", "growth", "streaming")
+    chosen = [part for case in (*CASES, *ROW_PATTERNS) for part in ("--case", case)]
+    names = ("peers", "handwritten", "growth", "sql", "streaming")
     run("bench/run.py", *names, "--smoke", "--repeat", "1", *chosen, "--json", place / "all.json", "--plots", place)
     return place, results(place / "all.json")
 
@@ -59,6 +60,13 @@ def test_growth(measured: tuple[Path, dict[str, list[dict[str, Any]]]]) -> None:
     assert (first["elements"], last["elements"]) == (1, 24)
     assert first["slope"] is None and isinstance(last["slope"], float)
     assert first["matches"] > last["matches"] == 0
+
+
+def test_row_patterns(measured: tuple[Path, dict[str, list[dict[str, Any]]]]) -> None:
+    rows = measured[1]["sql"]
+    assert [row["task"] for row in rows] == list(ROW_PATTERNS)
+    assert all(row["right"] is True for row in rows)
+    assert [row["matches"] > 0 for row in rows] == [False, False, True]
 
 
 def test_streaming(measured: tuple[Path, dict[str, list[dict[str, Any]]]]) -> None:

@@ -36,6 +36,8 @@ LABELS = (
     "LAST(U.v) = v OR B.s >= {0}.s",
     "COUNT(CASE WHEN CLASSIFIER() = 'A' THEN v END) < 2",
     "CLASSIFIER(U) = 'A' OR LAST(10 / (U.v + 7)) > 1",
+    "UPPER(A.s) = 'X' OR COALESCE(UPPER(B.s), 'Z') = 'Z'",
+    "CONCAT(B.s, '-', CAST(B.v AS STRING)) <> 'x-1'",
 )
 MEASURES = (
     "MATCH_NUMBER()",

@@ -6,14 +6,18 @@ import math
 import time
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, assume, example, given, settings
 from rowpattern.clauses import clauses, tables
 
 from cepheid.conditions import Schema
+from cepheid.conditions.expression import Column
+from cepheid.conditions.types import LONG
 from cepheid.engine.kernel import row_layout as r
-from cepheid.engine.tables.programs import NotCompiled
+from cepheid.engine.row_values import RowValues
+from cepheid.engine.tables.representation import NotCompiled
 from cepheid.engine.tables.row_patterns import RowTables, tabulate
 from cepheid.errors import CepheidError, EvaluationError, LimitError
 from cepheid.match_recognize import read
@@ -125,7 +129,7 @@ def test_a_search_that_explodes_is_given_up() -> None:
     )
     table = same_rows(60)
     bound = bind(read(clause), Schema.from_arrow(table.schema))
-    with pytest.raises(LimitError, match=r"begins at the row at p = 'k', t = 0 took more than 100,000 steps"):
+    with pytest.raises(LimitError, match=r"begins at the row at p = 'k', t = 0 went back more than 100,000 times"):
         by_engine(bound, tabulate(bound, max_steps=100_000), ordered(table, bound.partition_by, bound.order_by))
 
 
@@ -141,6 +145,16 @@ def test_what_the_machine_lacks_is_said() -> None:
         tabulated("A+", "A AS COUNT(DISTINCT v) < 3")
 
 
+@pytest.mark.parametrize("condition", ["COALESCE(UPPER(B.s), 'NONE') = 'NONE'", "LENGTH(CONCAT(B.s, '!')) IS NULL"])
+def test_functions_of_one_other_row_are_columns(condition: str) -> None:
+    table = pa.table({"p": ["k"] * 3, "t": range(3), "v": [1, 1, 1], "s": ["x", "y", "z"]})
+    clause = (
+        f"PARTITION BY p ORDER BY t MEASURES ARRAY_AGG(CLASSIFIER()) AS l PATTERN ((A | B)* C) DEFINE C AS {condition}"
+    )
+    compared(clause, table)
+    assert match_rows(read(clause), table, Limits()).matches == [{"p": "k", "l": ["A", "A", "C"]}]
+
+
 def test_then_the_reference_finds_the_matches(caplog: pytest.LogCaptureFixture) -> None:
     clause = "ORDER BY t MEASURES ARRAY_AGG(v) AS all PATTERN (A+) DEFINE A AS COUNT(DISTINCT v) < 3"
     found = match_rows(read(clause), pa.table({"t": range(5), "v": [1, 2, 1, 3, 3]}), Limits())
@@ -153,3 +167,26 @@ def test_long_matches() -> None:
     clause = "PARTITION BY p ORDER BY t MEASURES COUNT(*) AS n, LAST(v) AS v PATTERN ((A | B)+) DEFINE A AS v > 5"
     _, found = seconds(clause, same_rows(count))
     assert found.to_pylist() == [{"p": "k", "n": count, "v": 1}]
+
+
+def test_a_condition_on_neighbours_is_asked_only_where_the_row_fits() -> None:
+    clause = "ORDER BY t MEASURES COUNT(*) AS n PATTERN (A) DEFINE A AS v <> 0 AND 10 / v > PREV(v)"
+    assert match_rows(read(clause), pa.table({"t": range(4), "v": [0, 5, 0, 2]}), Limits()).matches == [
+        {"n": 1},
+        {"n": 1},
+    ]
+
+
+@pytest.mark.parametrize("shift", [-7, -2, -1, 1, 2, 3, 9])
+def test_shifts_stay_in_their_partition(shift: int) -> None:
+    rows = RowValues(pa.table({"v": range(6)}), np.array([0, 1, 4, 6]))
+    partitions = [[0], [1, 2, 3], [4, 5]]
+    expected = [row + shift if row + shift in partition else None for partition in partitions for row in partition]
+    assert rows.shifted(rows.of(Column("v", type=LONG)), shift).to_pylist() == expected
+
+
+def test_a_long_match_is_no_search_that_explodes() -> None:
+    clause = "PARTITION BY p ORDER BY t MEASURES COUNT(*) AS n PATTERN (A B*) DEFINE B AS {}"
+    for condition in ("v = 1", "B.v = A.v", "LAST(CLASSIFIER(), 1) <> 'X'"):
+        found = match_rows(read(clause.format(condition)), same_rows(5_000), Limits(max_steps=10))
+        assert found.matches == [{"p": "k", "n": 5_000}]

@@ -10,6 +10,7 @@ import pytest
 from conformance import run as conformance
 
 from cepheid import InputError, Limits, MalformedPatternError, RowPattern, sql
+from cepheid.cli import main
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -154,6 +155,21 @@ def test_errors_show_the_place_in_the_query(spark: SparkSession, prices: DataFra
         sql(query, spark, trades=prices)
     with pytest.raises(InputError, match="trades= is a list"):
         sql(query, spark, trades=[])
+
+
+def test_the_command_line(
+    spark: SparkSession, prices: DataFrame, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    prices.write.csv(str(tmp_path / "prices.csv"), header=True)
+    query = tmp_path / "falls.sql"
+    query.write_text(f"SELECT symbol, n FROM trades MATCH_RECOGNIZE ({FALLS}) AS m ORDER BY 1;\n", encoding="utf-8")
+    table = f"trades={tmp_path / 'prices.csv'}"
+    assert main(["sql", str(query), "--table", table]) == 0
+    assert "|A     |3  |" in capsys.readouterr().out
+    assert main(["sql", str(query), "--table", table, "-o", str(tmp_path / "out")]) == 0
+    assert rows(spark.read.parquet(str(tmp_path / "out"))) == [("A", 3), ("B", 2)]
+    assert main(["sql", "SELECT * FROM trades MATCH_RECOGNIZE (PATTERN ())", "--table", table]) == 2
+    assert "the empty pattern is written ()" in capsys.readouterr().err
 
 
 def test_streams_are_refused(spark: SparkSession) -> None:

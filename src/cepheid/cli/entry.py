@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NoReturn, TextIO
 
 from cepheid import __version__
-from cepheid.cli import demonstration, running, showing, state
+from cepheid.cli import demonstration, querying, running, showing, state
 from cepheid.cli.failures import told
 from cepheid.errors import CepheidError
 
@@ -28,6 +28,7 @@ examples:
   cepheid diagram pattern.json -o pattern.svg
   cepheid check readings.parquet pattern.json --partition-by tag --order-by ts
   cepheid run job.toml --set sinks.matches.path=out/today
+  cepheid sql v-shapes.sql --table prices=prices.parquet
   cepheid state state/shoplifting
 """
 
@@ -87,6 +88,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.set_defaults(debug=False)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     running.add_to(commands)
+    querying.add_to(commands)
     state.add_to(commands)
     showing.add_to(commands)
     demonstration.add_to(commands)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,13 +17,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.conditions.arrow.evaluation import evaluate_or_fall_back
+from cepheid.conditions.failing import can_fail
 from cepheid.conditions.types import Kind
 from cepheid.engine.columns import as_integers, as_numpy
 from cepheid.engine.kernel import row_layout as r
 from cepheid.engine.kernel.row_patterns import scan
 from cepheid.engine.row_values import Integers, Mask, RowValues, is_true
 from cepheid.engine.tables.row_patterns import RowTables, tabulate
-from cepheid.engine.tables.row_programs import ROW
+from cepheid.engine.tables.row_programs import MAXIMUM_READS, ROW
 from cepheid.errors import CepheidError, EvaluationError
 from cepheid.rowpattern.binding import BoundRowPattern
 from cepheid.rowpattern.model import RowPattern, Variable
@@ -50,31 +52,95 @@ def match_rows(tables: RowTables, rows: RowValues, own: Mask | None, where: Call
     elsewhere; `where` names a row in an error."""
     allowed = _allowed(tables, rows, own)
     values, known, texts = _values(tables, rows)
-    label_codes, constants = texts[len(tables.texts) :], texts[: len(tables.texts)]
     time = _times(tables, rows)
-    status, at, matches, labels, unmatched, counters = scan(
-        tables.instructions,
-        tables.tests,
-        tables.reads,
-        tables.codes,
-        tables.updates,
-        tables.updates_of,
-        tables.initial,
-        label_codes,
-        constants,
-        values,
-        known,
-        allowed,
-        time,
-        rows.bounds,
-        tables.params,
+    room, cursor = _first_room(tables, rows), np.zeros(r.C_SIZE, np.int64)
+    cursor[r.C_IS_NEW] = 1
+    counters = np.zeros(r.Q_SIZE, np.int64)
+    while True:
+        status = scan(
+            tables.instructions,
+            tables.tests,
+            tables.reads,
+            tables.codes,
+            tables.updates,
+            tables.updates_of,
+            texts[len(tables.texts) :],
+            texts[: len(tables.texts)],
+            values,
+            known,
+            allowed,
+            time,
+            rows.bounds,
+            tables.params,
+            room,
+            cursor,
+            np.zeros((1, MAXIMUM_READS), np.int64),
+            np.zeros(1, np.uint64),
+            np.zeros((len(tables.codes) + 2, 2), np.int64),
+            counters,
+            np.zeros((1, 1), np.int32),  # nothing here counts different values by looking back at them
+        )
+        if status == r.DONE:
+            count, used = cursor[r.C_COUNT], cursor[r.C_USED]
+            return _found(room.matches[:count], room.all_labels[:used], room.unmatched)
+        if status not in _GROWING:
+            raise _problem(status, tables, cursor, counters, where)
+        room = _with_more(room, _GROWING[status])
+
+
+class _Room(NamedTuple):
+    """The arrays that the scan writes to."""
+
+    ways: Integers
+    path: Integers
+    labels: npt.NDArray[np.int32]
+    registers: Integers
+    failed: npt.NDArray[np.uint8]
+    states: Integers
+    stamps: Integers
+    matches: Integers
+    all_labels: npt.NDArray[np.int32]
+    unmatched: Mask
+
+
+_GROWING = {
+    r.MORE_WAYS: ("ways",),
+    r.MORE_PATH: ("path",),
+    r.MORE_LABELS: ("labels",),
+    r.MORE_REGISTERS: ("registers",),
+    r.MORE_STATES: ("states", "stamps"),
+    r.MORE_MATCHES: ("matches",),
+    r.MORE_ALL_LABELS: ("all_labels",),
+}
+_FIRST_ROOM = 64
+
+
+def _first_room(tables: RowTables, rows: RowValues) -> _Room:
+    memory, width = tables.params[r.P_MEMORY], len(tables.initial)
+    largest = int(np.diff(rows.bounds).max(initial=0))
+    remembers_places = memory in (r.BY_ROW, r.BY_ROW_OF_START)
+    registers = np.zeros((_FIRST_ROOM, width), np.int64)
+    registers[0] = tables.initial
+    states = 1024 if memory == r.BY_STATE else 1
+    return _Room(
+        np.zeros((_FIRST_ROOM, 4), np.int64),
+        np.zeros(_FIRST_ROOM, np.int64),
+        np.zeros(_FIRST_ROOM, np.int32),
+        registers,
+        np.zeros((largest + 1) * max(1, int(tables.params[r.P_SLOTS])) if remembers_places else 1, np.uint8),
+        np.zeros((states, width + 2), np.int64),
+        np.zeros(states, np.int64),
+        np.zeros((_FIRST_ROOM, 4), np.int64),
+        np.zeros(_FIRST_ROOM, np.int32),
+        np.zeros(len(rows), np.bool_),
     )
-    if status != r.DONE:
-        raise _problem(status, at, tables, counters, where)
-    offsets = (
-        np.concatenate(([0], np.cumsum(matches[:, 1])[:-1])).astype(np.int64) if len(matches) else np.zeros(0, int)
+
+
+def _with_more(room: _Room, names: tuple[str, ...]) -> _Room:
+    """Twice the room in some arrays, what they hold kept."""
+    return room._replace(
+        **{name: np.concatenate((array := getattr(room, name), np.zeros_like(array))) for name in names}
     )
-    return RowMatches(matches, labels, offsets, unmatched)
 
 
 def match_by_reference(bound: BoundRowPattern, rows: RowValues, max_steps: int) -> RowMatches:
@@ -107,11 +173,14 @@ def _allowed(tables: RowTables, rows: RowValues, own: Mask | None) -> npt.NDArra
         holds = rows.holds(condition) if own is None else own[:, number]
         test = tables.near[number]
         if test is not None:
-            chosen = np.flatnonzero(holds)
-            columns = {name: rows.shifted(near[column], shift, chosen) for name, column, shift in test.names}
-            outcome = is_true(evaluate_or_fall_back(test.expression, pa.table(columns)))
-            holds = np.zeros(len(rows), bool)
-            holds[chosen[outcome]] = True
+            table = pa.table({name: rows.shifted(near[column], shift) for name, column, shift in test.names})
+            if can_fail(test.expression) and not holds.all():  # asked only where the row itself fits
+                chosen = np.flatnonzero(holds)
+                outcome = is_true(evaluate_or_fall_back(test.expression, table.take(pa.array(chosen))))
+                holds = np.zeros(len(rows), bool)
+                holds[chosen[outcome]] = True
+            else:
+                holds = holds & is_true(evaluate_or_fall_back(test.expression, table))
         bits |= holds.astype(np.uint64) << np.uint64(number)
     return bits
 
@@ -154,8 +223,11 @@ def _times(tables: RowTables, rows: RowValues) -> Integers:
     return as_numpy(column.cast(pa.timestamp("us", getattr(column.type, "tz", None))).cast(pa.int64()))
 
 
-def _problem(status: int, at: int, tables: RowTables, counters: Integers, where: Callable[[int], str]) -> CepheidError:
-    """The error that the scan ended with; `at` is a row, or for a skip the number of the match."""
+def _problem(
+    status: int, tables: RowTables, cursor: Integers, counters: Integers, where: Callable[[int], str]
+) -> CepheidError:
+    """The error that the scan ended with."""
+    at = int(cursor[r.C_AT])
     skip = tables.bound.pattern.skip.variable or ""
     if status == r.NO_SUCH_LABEL:
         return skip_error(skip, at, "no row of the match has that label")
@@ -163,7 +235,7 @@ def _problem(status: int, at: int, tables: RowTables, counters: Integers, where:
         return skip_error(skip, at, "that is the first row of the match, where it would be found again")
     if status == r.OVER_BUDGET:
         return budget_error(where(at), int(tables.params[r.P_BUDGET]))
-    variable = tables.variables[int(counters[r.Q_PROBLEM + 1])]
+    variable = tables.variables[int(cursor[r.C_VARIABLE])]
     what = "overflow" if counters[r.Q_PROBLEM] == r.OVERFLOW else "division by zero"
     remedy = "Cast to a wider type." if what == "overflow" else "Guard the division, for instance with CASE."
     condition = tables.bound.defines.get(variable)

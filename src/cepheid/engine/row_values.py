@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from cepheid.conditions.arrow.evaluation import evaluate_or_fall_back
 from cepheid.conditions.expression import TRUE, Column, Expression, walk
@@ -60,14 +61,20 @@ class RowValues:
         """Where a condition is true: not false, not NULL (rule 3.1)."""
         return np.ones(len(self), bool) if condition == TRUE else is_true(self.of(condition))
 
-    def shifted(self, values: pa.Array, shift: int, rows: Integers) -> pa.Array:
-        """The values of the rows so many further on, NULL outside the partition (rule 5.4)."""
-        if not shift:
-            return values.take(pa.array(rows))
-        partitions = np.repeat(np.arange(len(self.bounds) - 1), np.diff(self.bounds))[rows]
-        places = rows + shift
-        outside = (places < self.bounds[partitions]) | (places >= self.bounds[partitions + 1])
-        return values.take(pa.array(np.where(outside, 0, places), mask=outside))
+    def shifted(self, values: pa.Array, shift: int) -> pa.Array:
+        """For every row the value of the row so many further on, NULL outside the partition (rule 5.4)."""
+        count, distance = len(self), min(abs(shift), len(self))
+        if not distance:
+            return values
+        nothing, kept = pa.nulls(distance, values.type), values.slice(max(shift, 0), count - distance)
+        moved = pa.concat_arrays([kept, nothing] if shift > 0 else [nothing, kept])
+        # The rows from which that leads out of the partition: its last ones, or its first.
+        sizes = np.minimum(np.diff(self.bounds), distance)
+        edges = self.bounds[1:] - sizes if shift > 0 else self.bounds[:-1]
+        places = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        outside = np.zeros(count, bool)
+        outside[np.repeat(edges, sizes) + places] = True
+        return pc.if_else(pa.array(outside), pa.scalar(None, values.type), moved)
 
     def _stored(self, expression: Expression) -> str | None:
         if isinstance(expression, Column) and expression.name in self.table.column_names:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cepheid.engine.kernel.layout import OVERFLOW as OVERFLOW
 from cepheid.engine.kernel.layout import Q_PROBLEM as Q_PROBLEM
+from cepheid.engine.kernel.layout import Q_SIZE as Q_SIZE
 
 # what a read gives: columns of its record, then its kinds
 R_KIND, R_SOURCE, R_OFFSET, R_SHIFT, R_COLUMN, R_SIZE = range(6)
@@ -24,8 +25,24 @@ P_SKIP, P_SKIP_MASK, P_MEMORY, P_SLOTS, P_FIRST_MASK, P_WITHIN, P_BUDGET, P_SIZE
 PAST_LAST_ROW, TO_NEXT_ROW, TO_FIRST, TO_LAST = range(4)
 NO_WITHIN = -1
 
-# how the scan ended
+# how the scan ended: with all partitions, with an error, or for lack of room
 DONE, NO_SUCH_LABEL, SKIP_TO_START, OVER_BUDGET, FAILED = range(5)
+MORE_WAYS, MORE_PATH, MORE_LABELS, MORE_REGISTERS, MORE_STATES, MORE_MATCHES, MORE_ALL_LABELS = range(5, 12)
+
+# where the scan is
+(
+    C_PARTITION,
+    C_START,
+    C_IS_NEW,
+    C_NUMBER,
+    C_COVERED,
+    C_COUNT,
+    C_USED,
+    C_STAMP,
+    C_AT,
+    C_VARIABLE,
+    C_SIZE,
+) = range(11)
 
 # what is measured over the rows of a match
 COUNT_ROWS, COUNT_KNOWN, SUM_WHOLE, SUM_DOUBLE, LEAST_WHOLE, MOST_WHOLE, LEAST_DOUBLE, MOST_DOUBLE = range(8)

@@ -12,14 +12,16 @@ was: the first time it failed, or the search would have ended. What must be the 
 - FORGET: tests read labels themselves. Nothing is remembered.
 Only instructions that several ways lead to have a slot in the memory, and only while no iteration's flag is set: after
 a row is taken none is.
+
+Arrays have fixed sizes here: the caller gives more room and calls again.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from cepheid.engine.kernel.compiling import allocating, compiled, inlined
-from cepheid.engine.kernel.layout import Q_PROBLEM, Q_SIZE
+from cepheid.engine.kernel.compiling import compiled, inlined
+from cepheid.engine.kernel.layout import Q_PROBLEM
 from cepheid.engine.kernel.machine import evaluate, update_registers
 from cepheid.engine.kernel.row_layout import *
 from cepheid.rowpattern.instructions import Code
@@ -116,23 +118,7 @@ def remembered(states, stamps, stamp, slot, row, registers, depth):
     return False
 
 
-@allocating
-def enlarged(array):
-    """The array with twice the room."""
-    larger = np.zeros((2 * array.shape[0], array.shape[1]), array.dtype)
-    larger[: array.shape[0]] = array
-    return larger
-
-
-@allocating
-def longer(array):
-    """The list with twice the room."""
-    larger = np.zeros(2 * len(array), array.dtype)
-    larger[: len(array)] = array
-    return larger
-
-
-@allocating
+@compiled
 def scan(
     instructions,
     tests,
@@ -140,7 +126,6 @@ def scan(
     codes,
     updates,
     updates_of,
-    initial,
     label_codes,
     texts,
     values,
@@ -149,48 +134,41 @@ def scan(
     time,
     bounds,
     params,
+    room,
+    cursor,
+    scratch,
+    scratch_known,
+    machine_stack,
+    counters,
+    no_nodes,
 ):
-    """All matches of all partitions; see the module. Returns how it ended, the row concerned, and the arrays."""
+    """Scan on from where the cursor is (rule 4). Returns how that ended: all done, an error, or which array of `room`
+    is too small; then the search for the match at the cursor's row begins anew in the next call."""
+    ways, path, labels, registers = room.ways, room.path, room.labels, room.registers
+    failed, states, stamps = room.failed, room.states, room.stamps
     memory, slots, budget = params[P_MEMORY], max(1, params[P_SLOTS]), params[P_BUDGET]
-    within, first_mask = params[P_WITHIN], np.uint64(params[P_FIRST_MASK])
-    width = len(initial)
-    counters = np.zeros(Q_SIZE, np.int64)
-    machine_stack = np.zeros((max(16, len(codes) + 2), 2), np.int64)
-    scratch, scratch_known = np.zeros((1, 64), np.int64), np.zeros(1, np.uint64)
-    registers = np.zeros((64, width), np.int64)
-    registers[0] = initial
-    no_nodes = np.zeros((1, 1), np.int32)  # nothing here counts different values (rule 18)
+    within, first_mask, skip = params[P_WITHIN], np.uint64(params[P_FIRST_MASK]), params[P_SKIP]
     has_updates = len(updates) > 0
-    ways, path = np.zeros((64, 4), np.int64), np.zeros(64, np.int64)
-    labels = np.zeros(64, np.int32)
-    largest = 0
-    for partition in range(len(bounds) - 1):
-        largest = max(largest, bounds[partition + 1] - bounds[partition])
-    failed = np.zeros((largest + 1) * slots if memory >= BY_ROW_OF_START else 1, np.uint8)
-    hash_size = 1024 if memory == BY_STATE else 1
-    states, stamps = np.zeros((hash_size, width + 2), np.int64), np.zeros(hash_size, np.int64)
-    stamp, noted = 0, 0
-    matches, count = np.zeros((64, 4), np.int64), 0
-    all_labels, used = np.zeros(256, np.int32), 0
-    unmatched = np.zeros(bounds[-1], np.bool_)
-    status, at = DONE, -1
-    for partition in range(len(bounds) - 1):
+    partition, start = cursor[C_PARTITION], cursor[C_START]
+    while partition < len(bounds) - 1:
         begin, end = bounds[partition], bounds[partition + 1]
-        if memory == BY_ROW:
-            failed[: (end - begin + 1) * slots] = 0
-        start, number, covered = begin, 1, begin
+        if start == begin and cursor[C_IS_NEW]:
+            cursor[C_NUMBER], cursor[C_COVERED], cursor[C_IS_NEW] = 1, begin, 0
+            if memory == BY_ROW:
+                for index in range((end - begin + 1) * slots):
+                    failed[index] = 0
         while start < end:
             length = -1
             if first_mask == np.uint64(0) or allowed[start] & first_mask:
                 # ── the search for the match at this row (rule 3.2) ──
-                stamp += 1
-                noted = 0
-                steps, waiting, trail = 0, 0, 0
+                cursor[C_PARTITION], cursor[C_START] = partition, start
+                cursor[C_STAMP] += 1
+                stamp, number, noted = cursor[C_STAMP], cursor[C_NUMBER], 0
+                waiting, trail, lacks = 0, 0, DONE
+                # Rows that are taken cost nothing of the budget, nor does what the memory bounds already.
+                left = budget + (len(instructions) * (end - start) if memory >= BY_ROW_OF_START else 0)
                 pc, row, flags = 0, start, 0
                 while True:
-                    steps += 1
-                    if steps > budget:
-                        return OVER_BUDGET, start, matches[:count], all_labels[:used], unmatched, counters
                     code, fails = instructions[pc, I_CODE], False
                     slot = instructions[pc, I_SLOT]
                     if slot >= 0 and flags == 0 and memory != FORGET:
@@ -198,28 +176,17 @@ def scan(
                             index = (row - begin) * slots + slot
                             if failed[index]:
                                 fails = True
+                            elif trail == len(path):
+                                lacks = MORE_PATH
+                                break
                             else:
                                 failed[index] = 1
-                                if trail == len(path):
-                                    path = longer(path)
                                 path[trail] = index
                                 trail += 1
                         elif noted < MOST_STATES:
-                            if 2 * noted > len(stamps):
-                                old_states, old_stamps = states, stamps
-                                states = np.zeros((2 * len(old_stamps), width + 2), np.int64)
-                                stamps = np.zeros(2 * len(old_stamps), np.int64)
-                                for place in range(len(old_stamps)):
-                                    if old_stamps[place] == stamp:
-                                        remembered(
-                                            states,
-                                            stamps,
-                                            stamp,
-                                            old_states[place, 0],
-                                            old_states[place, 1],
-                                            old_states[:, 2:],
-                                            place,
-                                        )
+                            if 2 * noted >= len(stamps):
+                                lacks = MORE_STATES
+                                break
                             fails = remembered(states, stamps, stamp, slot, row, registers, row - start)
                             if not fails:
                                 noted += 1
@@ -232,11 +199,13 @@ def scan(
                             fails = True
                         if not fails:
                             if depth == len(labels):
-                                labels = longer(labels)
+                                lacks = MORE_LABELS
+                                break
                             labels[depth] = 2 * variable + instructions[pc, I_SECOND]
                             if has_updates:
-                                if depth + 1 >= len(registers):
-                                    registers = enlarged(registers)
+                                if depth + 1 == len(registers):
+                                    lacks = MORE_REGISTERS
+                                    break
                                 update_registers(
                                     codes,
                                     updates,
@@ -286,14 +255,15 @@ def scan(
                                     after,
                                 )
                             if counters[Q_PROBLEM]:
-                                counters[Q_PROBLEM + 1] = variable
-                                return FAILED, row, matches[:count], all_labels[:used], unmatched, counters
+                                cursor[C_AT], cursor[C_VARIABLE] = row, variable
+                                return FAILED
                             row += 1
                             flags = 0
                             pc += 1
                     elif code == SPLIT:
                         if waiting == len(ways):
-                            ways = enlarged(ways)
+                            lacks = MORE_WAYS
+                            break
                         ways[waiting, 0], ways[waiting, 1] = instructions[pc, I_SECOND], row
                         ways[waiting, 2], ways[waiting, 3] = flags, trail
                         waiting += 1
@@ -319,30 +289,37 @@ def scan(
                     if fails:
                         if waiting == 0:
                             break
+                        if left == 0:
+                            lacks = OVER_BUDGET
+                            break
+                        left -= 1
                         waiting -= 1
                         pc, row, flags = ways[waiting, 0], ways[waiting, 1], ways[waiting, 2]
                         if memory == BY_ROW:
                             trail = ways[waiting, 3]  # what lies behind has failed, whatever the start
-                if memory == BY_ROW_OF_START or (memory == BY_ROW and length >= 0):
+                if memory == BY_ROW_OF_START or (memory == BY_ROW and (length >= 0 or lacks)):
                     for place in range(trail):
                         failed[path[place]] = 0
+                if lacks:
+                    cursor[C_AT] = start
+                    return lacks
             # ── the scan (rule 4) ──
             if length < 0:
-                unmatched[start] = start >= covered
+                room.unmatched[start] = start >= cursor[C_COVERED]
                 start += 1
                 continue
-            if count == len(matches):
-                matches = enlarged(matches)
-            matches[count, 0], matches[count, 1] = start, length
-            matches[count, 2], matches[count, 3] = number, partition
-            count += 1
-            while used + length > len(all_labels):
-                all_labels = longer(all_labels)
-            all_labels[used : used + length] = labels[:length]
-            used += length
-            number += 1
-            covered = max(covered, start + length)
-            skip = params[P_SKIP]
+            count, used = cursor[C_COUNT], cursor[C_USED]
+            if count == len(room.matches):
+                return MORE_MATCHES
+            if used + length > len(room.all_labels):
+                return MORE_ALL_LABELS
+            room.matches[count, 0], room.matches[count, 1] = start, length
+            room.matches[count, 2], room.matches[count, 3] = cursor[C_NUMBER], partition
+            for place in range(length):
+                room.all_labels[used + place] = labels[place]
+            cursor[C_COUNT], cursor[C_USED] = count + 1, used + length
+            cursor[C_NUMBER] += 1
+            cursor[C_COVERED] = max(cursor[C_COVERED], start + length)
             if length == 0 or skip == TO_NEXT_ROW:
                 start += 1
             elif skip == PAST_LAST_ROW:
@@ -355,7 +332,10 @@ def scan(
                         if skip == TO_FIRST:
                             break
                 if target <= 0:
-                    status = NO_SUCH_LABEL if target < 0 else SKIP_TO_START
-                    return status, number - 1, matches[:count], all_labels[:used], unmatched, counters
+                    cursor[C_AT] = cursor[C_NUMBER] - 1
+                    return NO_SUCH_LABEL if target < 0 else SKIP_TO_START
                 start += target
-    return status, at, matches[:count], all_labels[:used], unmatched, counters
+        partition += 1
+        start = end
+        cursor[C_IS_NEW] = 1
+    return DONE

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from cepheid.conditions import types
+from cepheid.conditions.evaluation import compile_expression
 from cepheid.conditions.expression import (
     COMPARISONS,
     Column,
@@ -26,12 +27,13 @@ from cepheid.conditions.expression import (
     walk,
 )
 from cepheid.conditions.failing import can_fail
-from cepheid.conditions.registers import Registers
+from cepheid.conditions.registers import NOTHING_TAKEN, Registers
 from cepheid.conditions.types import DataType, Kind
 from cepheid.engine.kernel import opcodes as m
 from cepheid.engine.kernel import row_layout as r
-from cepheid.engine.tables.programs import Compiler, NotCompiled, representation
-from cepheid.rowpattern.expression import LABEL, NUMBER, Folded, Function, Place, Value, mentions, replaced
+from cepheid.engine.tables.programs import Compiler
+from cepheid.engine.tables.representation import NotCompiled, representation
+from cepheid.rowpattern.expression import LABEL, NUMBER, Folded, Function, Place, Value, mentions, reads_of, replaced
 
 ROW = Column("__row", type=types.LONG)
 """The column that holds the number of each row: registers that remember rows are fed from it."""
@@ -167,7 +169,21 @@ class TestCompiler(Compiler):
             case Literal(value=str(text)):
                 self._slot(("text", text), (r.READ_TEXT, 0, 0, 0, self._rows.text(text)))
             case _:
-                super()._compile(expression, begin)
+                self._compile_or_read_whole(expression, begin)
+
+    def _compile_or_read_whole(self, expression: Expression, begin: int) -> None:
+        """Code for an operation; where the machine lacks it and it reads one row only, the whole becomes a column."""
+        code, reads, slots = len(self._rows.code), len(self._rows.reads), dict(self._slots)
+        try:
+            super()._compile(expression, begin)
+        except NotCompiled:
+            whole = read_whole(expression)
+            if whole is None:
+                raise
+            del self._rows.code[code:]
+            del self._rows.reads[reads:]
+            self._slots = slots
+            self._compile(whole, begin)
 
     def _column(self, expression: Expression) -> None:
         """What reads no row is the same on each: read on the current one."""
@@ -244,6 +260,38 @@ class _RowCompiler(TestCompiler):
         raise NotCompiled("strings in an aggregate whose argument may fail")
 
 
+def read_whole(expression: Expression) -> Expression | None:
+    """An expression whose reads are all of one row, as one read of that row; None if it is no such expression.
+
+    If there is no such row, each of its reads is NULL, and so the value is that of the expression over NULLs.
+    """
+    reads = list(reads_of(expression))
+    places = {read.place if isinstance(read, Value) else None for read in reads}
+    if len(places) != 1 or None in places or any(mentions(part, NUMBER) for part in (expression, *_arguments(reads))):
+        return None
+    [place] = places
+    assert place is not None
+    inner = replaced(expression, lambda node: node.argument if isinstance(node, Value) else None)
+    if mentions(inner, LABEL) or (can_fail(inner) and not _is_spark(inner)):
+        return None
+    value = Value(place, inner, type=expression.type, span=expression.span)
+    if place.variable is None and not place.offset and not place.shift:  # the first row and the current one are there
+        return value
+    if _is_spark(inner):
+        return None
+    nothing = replaced(expression, lambda node: Literal(None, type=node.type) if isinstance(node, Value) else None)
+    otherwise = Literal(compile_expression(nothing)({}, NOTHING_TAKEN), type=expression.type)
+    return Operation(Operator.CASE, (_is_there(place), value, otherwise), type=expression.type, span=expression.span)
+
+
+def _arguments(reads: list[Value | Folded]) -> list[Expression]:
+    return [read.argument for read in reads if read.argument is not None]
+
+
+def _is_there(place: Place) -> Expression:
+    return Value(place, Literal(True, type=types.BOOLEAN), type=types.BOOLEAN)
+
+
 def taken_apart(read: Value) -> Expression:
     """The read as an expression over reads of the columns of its argument; NULL if there is no row."""
 
@@ -252,8 +300,7 @@ def taken_apart(read: Value) -> Expression:
             return Value(read.place, node, type=node.type)
         return None
 
-    there = Value(read.place, Literal(True, type=types.BOOLEAN), type=types.BOOLEAN)
-    parts = (there, replaced(read.argument, change), Literal(None, type=types.NULL))
+    parts = (_is_there(read.place), replaced(read.argument, change), Literal(None, type=types.NULL))
     return Operation(Operator.CASE, parts, type=read.type, span=read.span)
 
 

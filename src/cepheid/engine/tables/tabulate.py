@@ -20,7 +20,8 @@ from cepheid.conditions.expression import TRUE, Expression, SparkExpression
 from cepheid.engine.kernel import layout as l
 from cepheid.engine.tables import compact, dominance
 from cepheid.engine.tables.pages import pages
-from cepheid.engine.tables.programs import Compiler, NotCompiled
+from cepheid.engine.tables.programs import Compiler
+from cepheid.engine.tables.representation import NotCompiled
 from cepheid.syntax.tree import Contiguity, EventCount, NotLink, SkipKind, Span
 
 MAXIMUM_CONTINUATIONS = 31
