@@ -37,6 +37,8 @@ from cepheid.syntax.tree import Condition, ParameterValue, SqlText
 from cepheid.syntax.validation import check
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from cepheid.automaton.model import Automaton
     from cepheid.engine.tables.tabulate import Options
     from cepheid.explain import Diagram, Explanation
@@ -112,6 +114,40 @@ class Pattern(PatternBuilder):
             return match_rows(self.tree, search.rows, keys, order, options, asked, nulls, time_zone)
 
         return FoundRows(found(asked), search, None if asked == EVERYTHING else lambda: found(EVERYTHING))
+
+    def count_events(
+        self,
+        events: object,
+        *,
+        partition_by: str | Iterable[str] | None = None,
+        order_by: str | Iterable[str] | None = None,
+        nulls: Nulls = "error",
+        time_zone: str = "UTC",
+        limits: Limits | None = None,
+        **single: Unpack[SingleLimits],
+    ) -> pa.Table:
+        """How many matches end with each event of rows in memory, as an Arrow table: a row for each event that ends
+        any, with the partition columns, `end_time` and `matches`. The arguments are those of `match_events`.
+
+        With `no_skip` the matches are counted without being built, so that there may be billions of them; where
+        `explain` says that batch and memory keep each partial match by itself, they are built and then counted.
+
+        >>> from cepheid import Pattern
+        >>> rise = Pattern.begin("low").where("price < 5").followed_by_any("high").where("price > 5").within(10)
+        >>> rows = [{"t": 1, "price": 3}, {"t": 2, "price": 4}, {"t": 9, "price": 12}]
+        >>> rise.count_events(rows, order_by="t").to_pylist()
+        [{'end_time': 9, 'matches': 2}]
+        """
+        from cepheid.conditions.casting import zone_of
+        from cepheid.rows.in_memory import count_rows
+
+        self.check()
+        known_arguments(single, "count_events", SingleLimits.__annotations__)
+        checked_nulls(nulls)
+        zone_of(time_zone)
+        options = _engine_options(limits_of(limits, single))
+        order = names(order_by, "order_by")
+        return count_rows(self.tree, events, self._key(partition_by), order, options, nulls, time_zone)
 
     def match(
         self,

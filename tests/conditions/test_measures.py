@@ -22,9 +22,18 @@ def cut(text: str) -> tuple[str, list[str]]:
     [
         ("SUM(b.price) / COUNT(b.*)", "`c` / `c`", ["SUM(b.price)", "COUNT(b.*)"]),
         ("b.price + 1", "`c` + 1", ["LAST(b.price)"]),
+        ("b.price * b.price", "`c` * `c`", ["LAST(b.price)"]),
         ("LAST(b.price, 1)", "`c`", ["LAST(b.price, 1)"]),
         ("date_trunc('hour', FIRST(a.ts))", "date_trunc('hour', `c`)", ["FIRST(a.ts)"]),
         ("timestampdiff(MINUTE, a.ts, b.ts)", "timestampdiff(MINUTE, `c`, `c`)", ["LAST(a.ts)", "LAST(b.ts)"]),
+        ("datediff(b.ts, a.ts)", "datediff(`c`, `c`)", ["LAST(b.ts)", "LAST(a.ts)"]),
+        ("datediff(DAY, a.ts, b.ts)", "datediff(DAY, `c`, `c`)", ["LAST(a.ts)", "LAST(b.ts)"]),
+        ("COUNT(DISTINCT b.price) + STDDEV(b.price)", "`c` + `c`", ["COUNT(DISTINCT b.price)", "STDDEV(b.price)"]),
+        (
+            "1 + cidr_match(LAST(a.k), '1.2.3.4/32')",
+            "1 + `c`",
+            ["LAST(a.k RLIKE '^(?:(?:1)[.](?:2)[.](?:3)[.](?:4))$')"],
+        ),
         ("upper(K) || 'a.price'", "upper(K) || 'a.price'", []),
         ("transform(array(1), x -> x + a.price)", "transform(array(1), x -> x + `c`)", ["LAST(a.price)"]),
     ],

@@ -217,7 +217,6 @@ REFUSED = [
     ("1 < x < 5", "comparisons cannot be chained", "^^^^^^^^^"),
     ("a = b in (1, 2)", "this can be read in two ways", "^^^^^^^^^^^^^^^"),
     ("x + 1 || 'a' = 'b'", "`||` next to `+` or `-` is ambiguous", "^^^^^^^^^^^^"),
-    (":p > 1", "parameters are not supported", "^^"),
 ]
 
 

@@ -144,6 +144,7 @@ SHAPES = {
         "CAST({condition} AS {number_type})",
         "CAST({moment} AS {number_type})",
         "LENGTH({text})",
+        "INSTR({text}, {text})",
         "{part}({moment})",
         "SQRT({number})",
         "DATEDIFF({moment}, {moment})",

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import random
+from typing import Literal
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from conformance.corner_cases import Json, cohort_cases
-from conformance.search import examine
+from conformance.search import automaton_of, examine
+from conformance.search import table_of as case_table
 from engine.kernel_answers import kernel_outcome
 from hypothesis import given, settings
 
-from cepheid import LimitError, Pattern
+from cepheid import LimitError, Pattern, SkipError
 from cepheid.automaton.model import Automaton, Continuation, Ending, Position, Take
+from cepheid.engine.columns import columns
+from cepheid.engine.matcher import count_partitions, counted, match_partitions
 from cepheid.engine.tables import compact
 from cepheid.engine.tables.tabulate import Options, tabulate
 from cepheid.explain import explain
+from cepheid.rows.arrange import arrange
 
 SCHEMA = pa.schema([("t", pa.int64()), ("name", pa.string()), ("price", pa.int64())])
 
@@ -47,8 +54,33 @@ def test_cohorts_runs_and_reference_agree(case: Json) -> None:
     examine(case)
 
 
+@settings(max_examples=max(100, settings().max_examples))
+@given(cohort_cases())
+def test_matches_are_counted_as_they_are_listed(case: Json) -> None:
+    automaton, table = automaton_of(case), case_table(case)
+    events = arrange(table, (), ("t",))
+    tables = tabulate(automaton, Options())
+    given_columns = columns(events, tables)
+    try:
+        found, _ = match_partitions(tables, given_columns, events.bounds)
+    except SkipError:
+        return
+    assert np.array_equal(count_partitions(tables, given_columns, events.bounds), counted(found))
+
+
+def test_billions_of_matches_are_counted() -> None:
+    table = table_of("abcdefgh" * 100)
+    [*_, last] = any_of("abcdefgh").count_events(table, order_by="t").to_pylist()
+    assert last == {"end_time": 799, "matches": math.comb(107, 8) - math.comb(106, 8)}
+    assert any_of("ab").count_events([]).num_rows == 0
+    by_skip = any_of("ab").within(4).skip("past_last_event").count_events(table_of("aabb"), order_by="t")
+    assert by_skip.to_pylist() == [{"end_time": 2, "matches": 1}]
+    with pytest.raises(LimitError, match="more than 2\\^60 matches end here"):
+        Pattern.begin("a").one_or_more().allow_combinations().count_events(table_of("a" * 70), order_by="t")
+
+
 @pytest.mark.parametrize("skip", ["no_skip", "past_last_event"])
-def test_long_streams_in_which_memory_is_collected(skip: str) -> None:
+def test_long_streams_in_which_memory_is_collected(skip: Literal["no_skip", "past_last_event"]) -> None:
     chance = random.Random(3)
     table = table_of("".join(chance.choice("aabbccd") for _ in range(3_000)))
     pattern = any_of("abcd").within(24).skip(skip)

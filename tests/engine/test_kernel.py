@@ -13,7 +13,7 @@ from cepheid import EvaluationError, LimitError, Pattern, SkipError
 from cepheid.automaton.construction import build
 from cepheid.conditions import Schema, bind
 from cepheid.engine import matcher
-from cepheid.engine.tables.programs import NotCompiled
+from cepheid.engine.tables.representation import NotCompiled
 from cepheid.engine.tables.tabulate import Options
 from cepheid.reference.online import OnlineEvaluator
 from cepheid.reference.outcome import Outcome
@@ -49,7 +49,14 @@ def reference_outcome(tree: PatternTree, table: pa.Table, advance_to: int | None
 
 
 @settings(max_examples=max(400, settings().max_examples))
-@given(patterns(), streams, starts, st.sampled_from(["nothing", "advance", "end"]), st.integers(0, 20), st.booleans())
+@given(
+    st.one_of(patterns(), patterns(beyond=True)),
+    streams,
+    starts,
+    st.sampled_from(["nothing", "advance", "end"]),
+    st.integers(0, 20),
+    st.booleans(),
+)
 def test_kernel_and_reference_agree(
     tree: PatternTree, stream: Stream, start: int, finish: str, further: int, dominance: bool
 ) -> None:
@@ -75,7 +82,7 @@ def test_kernel_and_reference_agree(
 
 
 @settings(max_examples=100)
-@given(patterns(), streams)
+@given(patterns(beyond=True), streams)
 def test_memory_that_must_grow_changes_nothing(tree: PatternTree, stream: Stream) -> None:
     table = table_of(stream, 0)
     options = Options(timeouts=True)
@@ -115,15 +122,16 @@ def test_limits_name_the_place_and_the_remedy() -> None:
         LimitError,
         match=r"(?s)partition 0, event 3: 4 partial matches wait, most of them for 'b'; max_runs is 3.*window",
     ):
-        outcome(waiting, "a1 a2 a3 a4 a5", max_runs=3)
+        outcome(waiting, "a1 a2 a3 a4 a5", max_runs=3, compact=False)
     with pytest.raises(LimitError, match=r"(?s)event 3: 3 matches end here; max_matches_per_event is 2.*skip"):
-        outcome(waiting, "a1 a2 a3 b4", max_matches_per_event=2)
+        outcome(waiting, "a1 a2 a3 b4", max_matches_per_event=2, compact=False)
 
 
 def test_runs_out_of_their_window_do_not_count_as_waiting() -> None:
     pattern = Pattern.begin("a").where(is_("a")).followed_by("b").where(is_("b")).within(2)
     stream = " ".join(f"a{time}" for time in range(1, 200))
-    assert outcome(pattern, stream + " b200", max_runs=3) == ["a199 b200"]
+    for compact in (False, True):
+        assert outcome(pattern, stream + " b200", max_runs=3, compact=compact) == ["a199 b200"]
 
 
 @pytest.mark.parametrize(

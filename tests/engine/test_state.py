@@ -20,7 +20,7 @@ from cepheid.conditions import Schema, bind
 from cepheid.engine.columns import columns
 from cepheid.engine.matcher import Matcher, match_partitions
 from cepheid.engine.runs.snapshot import restore, snapshot
-from cepheid.engine.tables.programs import NotCompiled
+from cepheid.engine.tables.representation import NotCompiled
 from cepheid.engine.tables.tabulate import Options, Tables, tabulate
 from cepheid.rows.arrange import Arranged, arrange
 from cepheid.syntax.tree import PatternTree, SpanUnit
@@ -72,7 +72,7 @@ def named(assignments: Any, automaton: Automaton, rows: Any) -> Found:
 
 
 @settings(max_examples=max(150, settings().max_examples))
-@given(patterns(), streams, st.sets(st.integers(1, 11)), st.booleans())
+@given(st.one_of(patterns(), patterns(beyond=True)), streams, st.sets(st.integers(1, 11)), st.booleans())
 def test_any_split_gives_the_same(tree: PatternTree, stream: Stream, cuts: set[int], timeouts: bool) -> None:
     table = table_of(stream, 0)
     try:

@@ -18,7 +18,7 @@ from cepheid.conditions.expression import Column
 from cepheid.conditions.types import LONG
 from cepheid.engine.kernel import row_layout as r
 from cepheid.engine.row_values import RowValues
-from cepheid.engine.tables.programs import NotCompiled
+from cepheid.engine.tables.representation import NotCompiled
 from cepheid.engine.tables.row_patterns import RowTables, tabulate
 from cepheid.errors import CepheidError, EvaluationError, LimitError
 from cepheid.match_recognize import read

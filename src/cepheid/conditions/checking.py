@@ -243,17 +243,22 @@ class Checker:
         for part in node.parts:
             bound = part if isinstance(part, str) else self.bind(part)
             if isinstance(bound, Aggregate | FoldValue):
-                raise self._error(
-                    bound.span,
-                    f"{node.function} is outside what can be computed over variables",
-                    "use it on columns of the current event, or inside the aggregate: LAST(f(v.column))",
-                )
+                problem = f"{node.function} is outside what can be computed over variables"
+                raise self._error(bound.span, problem, self._inside_aggregate(node))
             if isinstance(bound, SparkExpression):
                 parts.extend(bound.parts)
             else:
                 parts.append(bound)
         bound_node = SparkExpression(node.function, tuple(parts), type=node.type, span=node.span)
         return self._typed(bound_node)
+
+    def _inside_aggregate(self, node: SparkExpression) -> str:
+        """How to write what Spark alone computes of a variable's columns."""
+        names = [part for part in node.parts if isinstance(part, Name)]
+        variables = {self._scope.variable(name.parts[0]) if len(name.parts) > 1 else None for name in names}
+        if len(variables) == 1 and None not in variables and node.span is not None:
+            return f"put it inside an aggregate: LAST({node.span.text[node.span.start : node.span.end]})"
+        return "use it on columns of the current event, or inside the aggregate of one variable: LAST(f(v.column))"
 
     def _typed(self, node: SparkExpression) -> Expression:
         """The node with the type that Spark gives it, if Spark is there to say so."""

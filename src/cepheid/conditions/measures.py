@@ -7,7 +7,7 @@ in their places and lets Spark, or the portable evaluator, compute the rest.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -15,7 +15,8 @@ from sqlglot import exp
 from cepheid.conditions.carets import Span, condition_error, did_you_mean
 from cepheid.conditions.checking import Checker
 from cepheid.conditions.dialect import text_range
-from cepheid.conditions.expression import Aggregate, Expression
+from cepheid.conditions.expression import Aggregate, Expression, SparkExpression, with_children
+from cepheid.conditions.functions.table import UNKNOWN_TO_SPARK
 from cepheid.conditions.parameters import filled
 from cepheid.conditions.parser import read
 from cepheid.conditions.printing import quoted
@@ -37,7 +38,8 @@ class Measure:
 
     @property
     def aggregates(self) -> tuple[Aggregate, ...]:
-        return tuple(piece for piece in self.pieces if isinstance(piece, Aggregate))
+        """What it reads of variables, each once."""
+        return tuple(dict.fromkeys(piece for piece in self.pieces if isinstance(piece, Aggregate)))
 
     def sql(self, called: Callable[[Aggregate], str]) -> str:
         """The SQL that computes it from columns that hold the aggregates."""
@@ -72,7 +74,7 @@ class _Cut:
         self._scope = scope
         self._keys = keys
         self._checker = Checker(scope)
-        self._found: list[tuple[int, int, Aggregate | str]] = []
+        self._found: list[tuple[int, int, tuple[str | Aggregate, ...]]] = []
 
     def pieces(self, root: exp.Expr) -> tuple[str | Aggregate, ...]:
         parameters = frozenset(
@@ -81,14 +83,15 @@ class _Cut:
         self._visit(root, parameters)
         pieces: list[str | Aggregate] = []
         position = 0
-        for start, end, aggregate in sorted(self._found, key=lambda found: found[0]):
-            pieces += [self._text[position:start], aggregate]
+        for start, end, computed in sorted(self._found, key=lambda found: found[0]):
+            pieces += [self._text[position:start], *computed]
             position = end
         pieces.append(self._text[position:])
         return tuple(piece for piece in pieces if piece != "")
 
     def _visit(self, node: exp.Expr, parameters: frozenset[str]) -> None:
-        if isinstance(node, exp.Anonymous) and node.name.upper() in AGGREGATES:
+        called = node.name.upper() if isinstance(node, exp.Anonymous) else ""
+        if called in AGGREGATES or called in UNKNOWN_TO_SPARK:
             self._add(node, Reader(self._text).read(node))
             return
         if isinstance(node, exp.Column):
@@ -96,7 +99,7 @@ class _Cut:
             return
         if isinstance(node, exp.Placeholder):
             given = self._checker.bind(filled(Reader(self._text).read(node), self._values))
-            self._found.append((*text_range(node), str(given)))
+            self._found.append((*text_range(node), (str(given),)))
             return
         refused = refusal(node)
         if refused is not None:
@@ -123,8 +126,24 @@ class _Cut:
 
     def _add(self, node: exp.Expr, parsed: Expression) -> None:
         bound = self._checker.bind(filled(parsed, self._values))
-        assert isinstance(bound, Aggregate)
-        self._found.append((*text_range(node), bound))
+        self._found.append((*text_range(node), tuple(_pieces(bound))))
 
     def _span(self, node: exp.Expr) -> Span:
         return Span(self._text, *text_range(node))
+
+
+def _pieces(expression: Expression) -> Iterator[str | Aggregate]:
+    """The expression's SQL, cut where aggregates stand."""
+    found: list[Aggregate] = []
+
+    def marked(node: Expression) -> Expression:
+        if isinstance(node, Aggregate):
+            found.append(node)
+            return SparkExpression("", ("\0",))
+        return with_children(node, marked)
+
+    first, *rest = str(marked(expression)).split("\0")
+    yield first
+    for aggregate, text in zip(found, rest, strict=True):
+        yield aggregate
+        yield text

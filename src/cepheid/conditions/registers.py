@@ -18,7 +18,7 @@ from cepheid.conditions.expression import Aggregate, AggregateFunction, Expressi
 from cepheid.conditions.folding import BoundFold, Spread, average, empty_sum, larger, plus, smaller, updated_fold
 from cepheid.conditions.promotion import sum_type
 from cepheid.conditions.types import DataType
-from cepheid.errors import EvaluationError
+from cepheid.errors import ConditionError, EvaluationError
 from cepheid.syntax.tree import Event
 
 Values: TypeAlias = tuple[Any, ...]
@@ -216,16 +216,26 @@ def _initial(register: Register) -> Any:
 
 def _update(register: Register) -> Update:
     """How the register changes with an event. NULLs are skipped by all but folds (rule 11)."""
-    if register.fold is not None:
-        return updated_fold(register.fold)
     if register.argument is None:
         return lambda count, event: count + 1
-    argument = compile_expression(register.argument)
+    try:
+        if register.fold is not None:
+            return updated_fold(register.fold)
+        argument = compile_expression(register.argument)
+    except ConditionError as error:  # only Spark computes it; the engine gets it as a column
+        return _refused(error)
     step = _step(register)
 
     def update(value: Any, event: Event) -> Any:
         new = argument(event, NOTHING_TAKEN)
         return value if new is None else step(value, new)
+
+    return update
+
+
+def _refused(error: ConditionError) -> Update:
+    def update(value: Any, event: Event) -> Any:
+        raise error
 
     return update
 

@@ -23,7 +23,7 @@ from cepheid.engine.kernel import layout as l
 from cepheid.engine.kernel.compiling import announce_compilation
 from cepheid.engine.limits import state_limit
 from cepheid.engine.runs import invariants
-from cepheid.engine.runs.cohorts import match_whole
+from cepheid.engine.runs.cohorts import can_count, count_whole, match_whole
 from cepheid.engine.runs.decided import Decided, Sift
 from cepheid.engine.runs.pool import Pool, bytes_of, grown, growth_needed, new_pool
 from cepheid.engine.runs.problems import problem, too_large
@@ -54,7 +54,7 @@ def match_partitions(
     `finish`: whether the input ends behind the last event, time only moves on to a `moment`, or nothing happens.
     `where`: how an error calls a partition and an event. `sift`: which of the matches stay.
     """
-    capacity = 1 << (min(max(FEWEST, len(columns.time) // 4), MOST) - 1).bit_length()
+    capacity = _capacity(columns)
     if tables.compact.is_compact and sift is None:
         return match_whole(tables, columns, bounds, where, capacity), no_assignments()
     drive = _Drive(tables, new_pool(tables, capacity=capacity))
@@ -63,17 +63,44 @@ def match_partitions(
     return drive.decided()
 
 
+def count_partitions(
+    tables: Tables, columns: Columns, bounds: Integers, where: Callable[[int, int], str] = by_number
+) -> Integers:
+    """The last events of the matches of whole partitions, in their order, and how many matches each has: a row each.
+
+    Where that is possible no match is built.
+    """
+    if can_count(tables):
+        return count_whole(tables, columns, bounds, where, _capacity(columns))
+    found, _ = match_partitions(tables, columns, bounds, where=where)
+    return counted(found)
+
+
+def counted(found: Assignments) -> Integers:
+    """The same for matches that were listed."""
+    ends = np.append(np.flatnonzero(np.diff(found.match)), len(found.row) - 1)[: len(found.at)]
+    return np.stack(np.unique(found.row[ends], return_counts=True), axis=1)
+
+
+def _capacity(columns: Columns) -> int:
+    """Runs that there is room for at first."""
+    return 1 << (min(max(FEWEST, len(columns.time) // 4), MOST) - 1).bit_length()
+
+
 def no_assignments() -> Assignments:
     """What no match took."""
     return Assignments(*(np.zeros(0, np.int64) for _ in range(4)))
 
 
-def warm_up() -> None:
-    """Have the kernel compiled and kept on disk, so that other processes of this machine find it there."""
-    tree = PatternTree(Sequence((Element(Link.BEGIN, Variable("a")),)))
-    tables = tabulate(build(tree, bind(tree, None)), Options())
+def warm_up(compact: bool = False) -> None:
+    """Have the kernel compiled and kept on disk, so that other processes of this machine find it there; `compact`: also
+    the part that whole partitions of some patterns need."""
+    elements = (Element(Link.BEGIN, Variable("a")), Element(Link.FOLLOWED_BY, Variable("b")))
+    tree = PatternTree(Sequence(elements))
     time, bits = np.zeros(1, np.int64), np.ones(1, np.uint64)
-    match_partitions(tables, columns_of(time, bits, [], tables), np.array([0, 1]))
+    for is_compact in (False, True) if compact else (False,):
+        tables = tabulate(build(tree, bind(tree, None)), Options(compact=is_compact))
+        match_partitions(tables, columns_of(time, bits, [], tables), np.array([0, 1]))
 
 
 class Matcher(State):

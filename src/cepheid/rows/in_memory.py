@@ -21,8 +21,8 @@ from cepheid.automaton.model import Automaton
 from cepheid.conditions import Schema, bind
 from cepheid.engine.assignments import Assignments
 from cepheid.engine.columns import columns
-from cepheid.engine.matcher import match_partitions
-from cepheid.engine.tables.programs import NotCompiled
+from cepheid.engine.matcher import count_partitions, counted, match_partitions
+from cepheid.engine.tables.representation import NotCompiled
 from cepheid.engine.tables.tabulate import Options, tabulate
 from cepheid.errors import InputError, MalformedPatternError
 from cepheid.options import EVERYTHING, Asked
@@ -93,15 +93,8 @@ def match_rows(
     table = to_table(rows)
     if not table.column_names:  # an empty list says nothing of its columns
         return Found(pa.table({}), lambda: pa.table({}))
-    if nulls == "drop":
-        table = without_nulls(table, order_by)
-    keys = distinct_columns(table.column_names, partition_by, "partition_by")
-    schema = Schema.from_arrow(table.schema, time_zone)
+    schema, keys, events, automaton = _prepared(tree, table, partition_by, order_by, nulls, time_zone)
     measured = Measured(dict(asked.measures), tree, schema, keys)
-    events = arrange(table, keys, order_by)
-    check_units(tree, events.unit, events.order_by[0] if events.order_by else "")
-    automaton = build(tree, bind(tree, schema))
-    check_range(events.time, automaton)
     every_row = asked.rows == "all"
     bare = bool(measured.measures) and not every_row and asked.columns is None
     shown = None if bare else shown_columns(table.column_names, asked.columns)
@@ -116,6 +109,52 @@ def match_rows(
         return measured.finished(assemble(read, decided, shape))
 
     return Found(found(timeouts=False), lambda: found(timeouts=True))
+
+
+def count_rows(
+    tree: PatternTree,
+    rows: object,
+    partition_by: tuple[str, ...],
+    order_by: tuple[str, ...],
+    options: Options,
+    nulls: str = "error",
+    time_zone: str = "UTC",
+) -> pa.Table:
+    """How many matches end with each event: the partition columns, `end_time` and `matches`, a row an event that ends
+    any."""
+    table = to_table(rows)
+    if not table.column_names:
+        return pa.table({})
+    _, keys, events, automaton = _prepared(tree, table, partition_by, order_by, nulls, time_zone)
+    try:
+        tables = tabulate(automaton, options)
+        counts = count_partitions(tables, columns(events, tables), events.bounds, events.where)
+    except NotCompiled:
+        counts = counted(_run(automaton, events, options)[0])
+    named = list(zip(keys, events.taken(keys, counts[:, 0]).columns, strict=True))
+    if events.order_by:
+        named.append(("end_time", events.taken(events.order_by[:1], counts[:, 0]).column(0)))
+    return pa.table([*(column for _, column in named), counts[:, 1]], names=[*(name for name, _ in named), "matches"])
+
+
+def _prepared(
+    tree: PatternTree,
+    table: pa.Table,
+    partition_by: tuple[str, ...],
+    order_by: tuple[str, ...],
+    nulls: str,
+    time_zone: str,
+) -> tuple[Schema, tuple[str, ...], Arranged, Automaton]:
+    """The types of the rows, the columns of their key, the rows in their order, and the pattern for them."""
+    if nulls == "drop":
+        table = without_nulls(table, order_by)
+    keys = distinct_columns(table.column_names, partition_by, "partition_by")
+    schema = Schema.from_arrow(table.schema, time_zone)
+    events = arrange(table, keys, order_by)
+    check_units(tree, events.unit, events.order_by[0] if events.order_by else "")
+    automaton = build(tree, bind(tree, schema))
+    check_range(events.time, automaton)
+    return schema, keys, events, automaton
 
 
 def check_units(tree: PatternTree, unit: SpanUnit | None, column: str) -> None:

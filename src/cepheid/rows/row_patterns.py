@@ -22,7 +22,7 @@ from cepheid.engine.row_measures import MeasureReads, shown_rows
 from cepheid.engine.row_patterns import RowMatches, match_by_reference
 from cepheid.engine.row_patterns import match_rows as matches_of
 from cepheid.engine.row_values import Mask, RowValues, as_array
-from cepheid.engine.tables.programs import NotCompiled
+from cepheid.engine.tables.representation import NotCompiled
 from cepheid.engine.tables.row_patterns import RowTables, tabulate
 from cepheid.errors import ConditionError, InputError
 from cepheid.options import Limits

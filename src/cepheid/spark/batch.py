@@ -27,7 +27,7 @@ from cepheid.spark.output import result_columns
 from cepheid.spark.packing import bucket_of, packed
 from cepheid.spark.plan import Plan
 from cepheid.spark.session import advice
-from cepheid.spark.shipping import shipped
+from cepheid.spark.shipping import mapped, shipped
 from cepheid.spark.sorted_rows import MatchSorted
 from cepheid.spark.timelines import timeline_of
 from cepheid.spark.workers import BUCKET, MatchPacked, Pack, mask_name
@@ -96,6 +96,10 @@ class BatchPlan(Plan):
         self.movement = movement
         super().__init__(tree, rows, partition_by, order_by, asked, options)
 
+    @property
+    def has_whole_partitions(self) -> bool:
+        return self.movement.shuffle != "spark"
+
     @cached_property
     def buckets(self) -> int:
         """How many buckets the keys are spread over."""
@@ -118,7 +122,7 @@ class BatchPlan(Plan):
             match = MatchPacked(*work, self.movement.max_bucket_bytes)
             matched = self._packed(prepared, tables).mapInArrow(shipped(match), schema)
         else:
-            matched = self._sorted(prepared).mapInArrow(shipped(MatchSorted(*work)), schema)
+            matched = mapped(self._sorted(prepared), MatchSorted(*work), schema)
         if not self.output.measures:
             return matched
         return matched.select(*result_columns(self.output.own_names(timeouts), self.output.measured()))

@@ -6,6 +6,8 @@ In: rows sorted by bucket. Out: cells, and the rows of a cell. `workers.Pack` ma
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -65,3 +67,14 @@ def _is_text(kind: pa.DataType) -> bool:
         is_one(kind)
         for is_one in (pa.types.is_string, pa.types.is_binary, pa.types.is_large_string, pa.types.is_large_binary)
     )
+
+
+@dataclass(frozen=True)
+class Named:
+    """Work on batches whose columns come under other names."""
+
+    work: Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+    names: tuple[str, ...]
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield from self.work(batch.rename_columns(list(self.names)) for batch in batches)

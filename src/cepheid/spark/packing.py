@@ -11,7 +11,7 @@ from pyspark.sql.types import StructType
 
 from cepheid.spark.buckets import spread_ids
 from cepheid.spark.keys import key_columns
-from cepheid.spark.shipping import shipped
+from cepheid.spark.shipping import mapped
 from cepheid.spark.workers import BUCKET, PAYLOAD, Pack
 
 
@@ -22,7 +22,7 @@ def bucket_of(schema: StructType, keys: tuple[str, ...], buckets: int) -> Column
 
 def packed(prepared: DataFrame, pack: Pack, buckets: int) -> DataFrame:
     """Cells of one bucket in one place, buckets spread evenly."""
-    cells = prepared.mapInArrow(shipped(pack), f"`{BUCKET}` int, `{PAYLOAD}` binary")
+    cells = mapped(prepared, pack, f"`{BUCKET}` int, `{PAYLOAD}` binary")
     if hasattr(cells, "repartitionById"):
         moved: DataFrame = cells.repartitionById(buckets, BUCKET)
         return moved

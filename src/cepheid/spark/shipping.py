@@ -13,10 +13,21 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from pyspark import cloudpickle
+from pyspark.sql import DataFrame
 
+from cepheid.spark.cells import Named
 from cepheid.version import VERSION
 
 Work = Callable[[Iterable[Any]], Iterator[Any]]
+
+
+def mapped(rows: DataFrame, work: Work, schema: Any) -> DataFrame:
+    """What the work makes of rows. `mapInArrow` takes a name with dots for a path: where there is one, columns travel
+    by their numbers."""
+    if any("." in name or "`" in name for name in rows.columns):
+        work = Named(work, tuple(rows.columns))
+        rows = rows.toDF(*(f"column_{number}" for number in range(len(rows.columns))))
+    return rows.mapInArrow(shipped(work), schema)
 
 
 def shipped(work: Work) -> Work:

@@ -86,6 +86,7 @@ class Rewritten:
     most: int | None
     means: Callable[..., Expression]
     """Of its operands and, by the name `span`, its place in the text. A `ValueError` says what is wrong with them."""
+    is_known_to_spark: bool = True
 
 
 @dataclass(frozen=True, slots=True)

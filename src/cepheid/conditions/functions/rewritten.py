@@ -132,6 +132,6 @@ REWRITTEN = (
     Rewritten(("ISNOTNULL",), 1, 1, _is_not_null),
     Rewritten(("MOD",), 2, 2, _operator(Operator.MODULO)),
     Rewritten(("TIMESTAMPDIFF",), 3, 3, _whole_units_between),
-    Rewritten(("GEO_KM",), 4, 4, _kilometres),
-    Rewritten(("CIDR_MATCH",), 2, None, _is_in_network),
+    Rewritten(("GEO_KM",), 4, 4, _kilometres, is_known_to_spark=False),
+    Rewritten(("CIDR_MATCH",), 2, None, _is_in_network, is_known_to_spark=False),
 )

@@ -17,6 +17,10 @@ CALLABLE: dict[str, Function | Rewritten] = {
     **{name: short for short in rewritten.REWRITTEN for name in short.names},
 }
 """All that a condition may call by a name, with the functions that are short for something else."""
+UNKNOWN_TO_SPARK = frozenset(
+    name for short in rewritten.REWRITTEN for name in short.names if not short.is_known_to_spark
+)
+"""Functions of our own: Spark gets what they mean."""
 
 
 def function_of(call: Call) -> Function:

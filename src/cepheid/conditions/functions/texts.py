@@ -235,6 +235,15 @@ FUNCTIONS = (
         never,
     ),
     Function(
+        ("INSTR",),
+        2,
+        2,
+        of_texts(types.INT),
+        plainly(lambda value, part: _text(value).find(part) + 1),
+        None,
+        never,
+    ),
+    Function(
         ("UPPER", "UCASE"),
         1,
         1,

@@ -43,7 +43,9 @@ Q_CHECK_AT = Q_SIZE + 8
 """How many histories there may be before those that are over are collected."""
 Q_ALIKE = Q_SIZE + 9
 """Whether any two nodes of the graph have the same event and variable."""
-Q_COHORT_SIZE = Q_SIZE + 10
+Q_COUNTS = Q_SIZE + 10
+"""Whether matches are counted instead of listed."""
+Q_COHORT_SIZE = Q_SIZE + 11
 
 # how far an event has been handled
 TO_BE_SHOWN, TO_BE_DRAWN, TO_BE_LISTED = range(3)

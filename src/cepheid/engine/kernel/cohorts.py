@@ -30,13 +30,15 @@ from cepheid.engine.kernel.cohort_lists import (
     wait,
 )
 from cepheid.engine.kernel.compiling import allocating, borrowed, compiled, inlined
-from cepheid.engine.kernel.events import begin_runs, concerns, most_created, step
+from cepheid.engine.kernel.counting import count_matches
+from cepheid.engine.kernel.events import most_created
 from cepheid.engine.kernel.few_matches import list_few
 from cepheid.engine.kernel.first_match import first_match
 from cepheid.engine.kernel.histories import collect_histories, new_history
 from cepheid.engine.kernel.layout import *
 from cepheid.engine.kernel.listing import draw, list_matches
 from cepheid.engine.kernel.lists import is_gone, place_in_index, take_from_index
+from cepheid.engine.kernel.stepping import begin_runs, concerns, step
 
 
 @inlined
@@ -235,6 +237,9 @@ def fits(w, most, nodes):
 @inlined
 def put_out_candidates(a, e, w, slot, event):
     """The matches that an event completes, through the skip filter. Returns DONE, FULL, or what is wrong."""
+    if w.counters[Q_COUNTS]:
+        w.counters[Q_STAGE] = TO_BE_LISTED
+        return count_matches(a, e, w, slot, event)
     if a.params[P_SKIP] == PAST_LAST:
         w.counters[Q_STAGE] = TO_BE_LISTED
         return first_match(a, e, w, slot, event)

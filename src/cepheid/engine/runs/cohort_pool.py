@@ -33,6 +33,7 @@ class CohortPool(NamedTuple):
     nodes: Any
     marks: Any
     best: Any
+    sums: Any
     lists: Any
     slots: Any
     read: Any
@@ -54,13 +55,13 @@ class CohortPool(NamedTuple):
 
 EMPTIED = ("twins", "buckets")
 WITH_RUNS = ("runs", "extra", "registers", "changed", "created", "candidates", *EMPTIED)
-WITH_NODES = ("nodes", "marks", "best")
+WITH_NODES = ("nodes", "marks", "best", "sums")
 WITH_FOUND = ("found", "order", "ranked", "levels")
 WITH_OUTPUT = ("taken", "matches")
 
 
-def new_cohort_pool(tables: Tables, room: int) -> CohortPool:
-    """Empty working memory."""
+def new_cohort_pool(tables: Tables, room: int, counts: bool = False) -> CohortPool:
+    """Empty working memory. `counts`: matches are counted instead of listed."""
     arrays = tables.arrays
     params, positions = arrays.params, arrays.positions
     has_rivals = bool((positions[:, l.S_RIVALS] < positions[:, l.S_RIVALS_END]).any())
@@ -78,6 +79,7 @@ def new_cohort_pool(tables: Tables, room: int) -> CohortPool:
         nodes=np.zeros((nodes, c.H_SIZE), np.int32),
         marks=np.full(nodes, l.NONE, np.int32),
         best=np.zeros((nodes if params[l.P_SKIP] == l.PAST_LAST else 1, c.B_SIZE), np.int32),
+        sums=np.zeros(nodes if counts else 1, np.int64),
         lists=np.zeros((1, l.L_SIZE * len(positions)), np.int64),
         slots=np.full((1, l.K_BEFORE), l.NONE, np.int64),
         read=tables.registers_read,
@@ -98,6 +100,7 @@ def new_cohort_pool(tables: Tables, room: int) -> CohortPool:
     pool.lists[:, l.L_HEAD :: l.L_SIZE] = l.NONE
     pool.slots[:, l.K_LIVE] = 0
     pool.counters[[l.Q_FREE_RUN, l.Q_PROBLEM, l.Q_PROBLEM_VALUE]] = l.NONE
+    pool.counters[c.Q_COUNTS] = counts
     pool.counters[c.Q_CHECK_AT] = params[l.P_MAX_RUNS]
     if tables.initial:
         pool.registers[0, :-1] = tables.initial

@@ -30,8 +30,27 @@ def match_whole(
     tables: Tables, columns: Columns, bounds: Integers, where: Callable[[int, int], str], room: int
 ) -> Assignments:
     """All matches of whole partitions; `room`: cohorts that there is room for at first, a power of two."""
-    announce_compilation()
-    pool = new_cohort_pool(tables, room)
+    return _run(tables, columns, bounds, where, new_cohort_pool(tables, room)).assignments()
+
+
+def count_whole(
+    tables: Tables, columns: Columns, bounds: Integers, where: Callable[[int, int], str], room: int
+) -> Integers:
+    """The events that complete matches and how many each does, a row each. For patterns that `can_count` allows."""
+    return _run(tables, columns, bounds, where, new_cohort_pool(tables, room, counts=True)).all_matches()
+
+
+def can_count(tables: Tables) -> bool:
+    """Whether matches can be counted without listing them: each has one derivation, and none is skipped."""
+    params = tables.arrays.params
+    return tables.compact.is_compact and params[l.P_SKIP] == l.NO_SKIP and not params[l.P_AMBIGUOUS]
+
+
+def _run(
+    tables: Tables, columns: Columns, bounds: Integers, where: Callable[[int, int], str], pool: CohortPool
+) -> _Listed:
+    """Call the kernel until it is done, give it more memory when it asks, and gather what it puts out."""
+    announce_compilation("cohorts.match_cohorts")
     listed = _Listed()
     limit = state_limit(tables.max_state_bytes)
     progress = np.array([0, bounds[0]], np.int64)
@@ -40,7 +59,7 @@ def match_whole(
         status = int(cohorts.match_cohorts(tables.arrays, columns, pool, bounds, progress))
         listed.fetch(pool)
         if status == l.DONE:
-            return listed.assignments()
+            return listed
         here = int(progress[0]), int(progress[1])
         if status == l.GROW:
             _collect(tables, columns, pool, here, where)
@@ -48,6 +67,11 @@ def match_whole(
             stopped_at = here
         elif status == c.FULL:
             names = asked_for(pool)
+        elif status == l.OVERFLOW and pool.counters[c.Q_COUNTS] and pool.counters[l.Q_PROBLEM] == l.NONE:
+            raise LimitError(
+                f"{where(*here)}: more than 2^60 matches end here, which is too many to count.\n"
+                "  Use a smaller window, or followed_by instead of followed_by_any."
+            )
         else:
             raise problem(status, tables, pool, 0, where(*here))
         more = sum(getattr(pool, name).nbytes for name in names)
@@ -90,8 +114,12 @@ class _Listed:
             self.bytes += ENTRY * entries
         pool.counters[[l.Q_MATCHES, c.Q_ENTRIES]] = 0
 
+    def all_matches(self) -> Integers:
+        """Length and moment of each; where they are counted, event and number."""
+        return np.concatenate(self.matches or [np.zeros((0, 2), np.int64)])
+
     def assignments(self) -> Assignments:
-        matches = np.concatenate(self.matches or [np.zeros((0, 2), np.int64)])
+        matches = self.all_matches()
         taken = np.concatenate(self.taken or [np.zeros((0, 2), np.int32)])
         match = np.repeat(np.arange(len(matches)), matches[:, 0])
         return Assignments(match, taken[:, 0].astype(np.int64), taken[:, 1].astype(np.int64), matches[:, 1].copy())

@@ -55,6 +55,8 @@ def strategy(tree: PatternTree, automaton: Automaton, options: Options | None = 
         memory = Memory.ALL_RUNS
         if decision.reason is Reason.TIMEOUTS:
             reasons.append("timeouts are asked for, so every partial match may have to be reported (rule 9)")
+        elif decision.reason is Reason.SINCE:
+            reasons.append("a window since an element: how long a run may wait depends on what it has taken (rule 17)")
         elif decision.reason is Reason.DISTINCT:
             reasons.append("different values are counted, so partial matches differ by the events they took (rule 18)")
         else:

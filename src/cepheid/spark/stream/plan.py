@@ -25,7 +25,7 @@ from cepheid.options import Asked
 from cepheid.spark.buckets import parallelism, spread_ids
 from cepheid.spark.keys import HASHES, hash_columns
 from cepheid.spark.plan import Plan
-from cepheid.spark.shipping import shipped
+from cepheid.spark.shipping import mapped
 from cepheid.spark.stream.accounts import OBSERVED, READ, counted, read_rows
 from cepheid.spark.stream.checkpoint.identity import Identity
 from cepheid.spark.stream.control import control_lines, ends, moments
@@ -104,7 +104,7 @@ class StreamPlan(Plan):
         names = [f"{name}.{observed}" if observed else name for name in (READ, OBSERVED)]
         lines = None if control is None else control_lines(self.session, control)
         prepared = self._prepared(timeouts, names[0], None if lines is None else moments(lines, WATERMARKED))
-        packed = prepared.mapInArrow(shipped(Pack()), f"`{BUCKET}` int, `{PAYLOAD}` binary")
+        packed = mapped(prepared, Pack(), f"`{BUCKET}` int, `{PAYLOAD}` binary")
         if lines is not None:
             packed = packed.unionByName(ends(lines, self.bucket_ids, BUCKET, PAYLOAD))
         operator = StreamOperator(self.work(timeouts, on_error))
