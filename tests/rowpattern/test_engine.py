@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -160,6 +161,13 @@ def test_then_the_reference_finds_the_matches(caplog: pytest.LogCaptureFixture) 
     found = match_rows(read(clause), pa.table({"t": range(5), "v": [1, 2, 1, 3, 3]}), Limits())
     assert found.matches == [{"all": [1, 2, 1]}, {"all": [3, 3]}]
     assert "reference evaluator, which is slow: it has `COUNT(DISTINCT v)`" in caplog.text
+
+
+def test_values_that_do_not_fit_take_the_same_way() -> None:
+    numbers = [Decimal(10**30 + step) for step in (1, 2, 0)]
+    table = pa.table({"t": range(3), "d": pa.array(numbers, pa.decimal128(38, 0))})
+    clause = "ORDER BY t MEASURES LAST(d) AS top PATTERN (A B+) DEFINE B AS B.d > A.d"
+    assert match_rows(read(clause), table, Limits()).matches == [{"top": numbers[1]}]
 
 
 def test_long_matches() -> None:
