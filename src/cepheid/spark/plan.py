@@ -17,7 +17,7 @@ from cepheid.conditions import bind
 from cepheid.conditions.expression import Column as NamedColumn
 from cepheid.conditions.expression import walk
 from cepheid.engine.matcher import warm_up
-from cepheid.engine.tables.programs import NotCompiled
+from cepheid.engine.tables.representation import NotCompiled
 from cepheid.engine.tables.tabulate import Options, Tables, tabulate
 from cepheid.errors import InputError
 from cepheid.explain import Execution, Explanation, explain
