@@ -28,7 +28,7 @@ from cepheid.engine.matcher import by_number, match_partitions
 from cepheid.engine.runs.pool import new_pool
 from cepheid.engine.runs.problems import problem
 from cepheid.engine.tables.pages import BITS
-from cepheid.engine.tables.programs import NotCompiled
+from cepheid.engine.tables.representation import NotCompiled
 from cepheid.engine.tables.tabulate import Options, Tables, tabulate
 from cepheid.errors import InputError
 from cepheid.rows.arrange import arrange

@@ -1,5 +1,5 @@
 """Random cases (FORMAT.md) biased to where engines have been wrong: nots at the end, skip strategies,
-windows, looped groups, greedy loops, and events of one time.
+windows, looped groups, greedy loops, events of one time; half of them with constructs of rules 13 to 19 as well.
 
 `CohortWriter` makes the cases that cohorts are for: links and loops by any, no nots at the end, skip strategies that
 forbid ranges of starts, longer streams.
@@ -37,6 +37,8 @@ DIGITS = tuple(range(10))
 class _Writer:
     choose: Choose
     window: str
+    is_modern: bool = False
+    """Whether the constructs of rules 13 to 19 may be used."""
     names: list[str] = field(default_factory=list)
     nots: int = 0
 
@@ -75,8 +77,11 @@ class _Writer:
 
     def part(self, link: str, depth: int, may_have_window: bool) -> Json:
         result: Json = {"link": link}
+        before = list(self.names)
         is_group = depth > 0 and self.chance(3)
-        if is_group:
+        if is_group and self.is_modern and self.chance(5):
+            self.choice(result, depth)
+        elif is_group:
             result["group"] = self.sequence(depth - 1, self.chance(3))
         else:
             result["name"] = f"v{len(self.names) + 1}"
@@ -89,7 +94,9 @@ class _Writer:
             if self.chance(5):
                 result["inner"] = self.pick("strict", "nd_relaxed")
             if not is_group and self.chance(4):
-                result["greedy"] = True
+                result["whole" if self.is_modern and self.chance(5) else "greedy"] = True
+            if self.is_modern and self.chance(3):
+                result["having"] = self.having()
             if result["times"][1] is None and self.chance(2):
                 result["until"] = self.condition()
             if self.chance(2):
@@ -98,7 +105,29 @@ class _Writer:
             result["optional"] = True
         if may_have_window and self.chance(2):
             result["within_prev"] = self.span()
+        if self.is_modern and before and self.chance(2):
+            result["within_since"] = {"var": self.pick(*before), "t": self.span()}
         return result
+
+    def choice(self, result: Json, depth: int) -> None:
+        """Alternatives, or members in any order (rules 13 and 14)."""
+        members = [self.part("begin", depth - 1, False) for _ in range(self.pick(2, 2, 3))]
+        if self.chance(5):
+            result["one_of"] = members
+        else:
+            result["all_of"] = members
+            if self.chance(3):
+                result["at_least"] = self.pick(1, 2)
+            if self.chance(3):
+                result["inner"] = self.pick("strict", "nd_relaxed")
+
+    def having(self) -> Json:
+        """A condition on what was taken (rule 15)."""
+        variable = self.pick(*self.names)
+        if self.chance(5):
+            return {"agg": {"fn": "count", "var": variable, "col": "price"}, "op": ">=", "value": self.pick(1, 2)}
+        aggregate = {"fn": self.pick("sum", "last", "max"), "var": variable, "col": "price"}
+        return {"agg": aggregate, "op": self.pick("<=", ">"), "value": self.pick(1, 2, 3)}
 
     def skip(self) -> Json:
         kind = self.pick(
@@ -154,7 +183,7 @@ class CohortWriter(_Writer):
 
 def _pattern(choose: Choose, for_cohorts: bool) -> Json:
     window = choose(("none", "time", "time", "count") if for_cohorts else ("none", "none", "time", "count"))
-    writer = CohortWriter(choose, window) if for_cohorts else _Writer(choose, window)
+    writer = CohortWriter(choose, window) if for_cohorts else _Writer(choose, window, choose((True, False)))
     pattern: Json = {"seq": writer.sequence(2, True)}
     pattern["skip"] = writer.skip()
     if window == "time":
@@ -163,6 +192,8 @@ def _pattern(choose: Choose, for_cohorts: bool) -> Json:
         pattern["within_events"] = writer.span()
     if window != "none" and not for_cohorts and writer.chance(1):
         pattern["not_before"] = [{"name": "n0", "where": writer.condition()}]
+    if writer.is_modern and writer.chance(2):
+        pattern["once_per"] = writer.span()
     return pattern
 
 
@@ -225,7 +256,7 @@ def shorter(case: Json) -> Iterator[Json]:
 
 
 def _shorter_patterns(pattern: Json) -> Iterator[Json]:
-    for key in ("within", "within_events", "not_before"):
+    for key in ("within", "within_events", "not_before", "once_per"):
         if key in pattern:
             yield {name: value for name, value in pattern.items() if name != key}
     if pattern["skip"]["kind"] != "no_skip":
@@ -242,10 +273,17 @@ def _shorter_sequences(elements: list[Json]) -> Iterator[list[Json]]:
         elif before:
             yield before + after
         for key in element:
-            if key not in ("link", "name", "group"):
+            if key not in ("link", "name", "group", "one_of", "all_of"):
                 yield [*before, {name: value for name, value in element.items() if name != key}, *after]
         if "group" in element:
             first, *rest = element["group"]
             yield [*before, {**first, "link": element["link"]}, *rest, *after]
             for group in _shorter_sequences(element["group"]):
                 yield [*before, {**element, "group": group}, *after]
+        for key in element.keys() & {"one_of", "all_of"}:
+            yield [*before, {**element[key][0], "link": element["link"]}, *after]
+            for number, member in enumerate(element[key]):
+                others = element[key][:number], element[key][number + 1 :]
+                yield [*before, {**element, key: [*others[0], *others[1]]}, *after]
+                for less in _shorter_sequences([member]):
+                    yield [*before, {**element, key: [*others[0], *less, *others[1]]}, *after]

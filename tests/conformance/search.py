@@ -29,7 +29,7 @@ from engine.kernel_answers import outcome_in_little_memory, outcome_in_parts, ou
 from cepheid.automaton.construction import build
 from cepheid.automaton.model import Automaton
 from cepheid.conditions import bind
-from cepheid.engine.tables.programs import NotCompiled
+from cepheid.engine.tables.representation import NotCompiled
 from cepheid.engine.tables.tabulate import Options
 from cepheid.errors import SkipError
 from cepheid.reference.online import OnlineEvaluator

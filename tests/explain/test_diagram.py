@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from itertools import pairwise
 from xml.etree import ElementTree
 
@@ -184,3 +186,12 @@ def test_choices_and_members_in_any_order() -> None:
         "    or a group",
     ]
     assert "  having of h" in lines and "  once per 5" in lines
+
+
+def test_pictures_and_explanations_need_neither_numba_nor_pyspark() -> None:
+    code = (
+        "import sys; from cepheid import Pattern; pattern = Pattern.begin('a').where('x = 1').next('b');"
+        "pattern.diagram(); str(pattern.explain()); print({'numba', 'pyspark'} & sys.modules.keys())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"

@@ -101,7 +101,9 @@ def test_without_a_window_only_some_patterns_are_bounded() -> None:
     strict = Pattern.begin("a").where(A).next("b").where(B)
     assert bound(strict) is not None
     assert most_live_runs(strict) <= 1
-    assert bound(Pattern.begin("a").where(A).followed_by("b").where(B).within(5, since="previous")) is not None
+    bounded = Pattern.begin("a").where(A).followed_by("c").where(C).within(5, since="previous")
+    assert bound(bounded) is not None
+    assert most_live_runs(bounded) <= 5 + 2 * 100 + 64  # as with a window
 
 
 def test_runs_that_never_split() -> None:

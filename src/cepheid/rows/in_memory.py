@@ -22,7 +22,7 @@ from cepheid.conditions import Schema, bind
 from cepheid.engine.assignments import Assignments
 from cepheid.engine.columns import columns
 from cepheid.engine.matcher import count_partitions, counted, match_partitions
-from cepheid.engine.tables.programs import NotCompiled
+from cepheid.engine.tables.representation import NotCompiled
 from cepheid.engine.tables.tabulate import Options, tabulate
 from cepheid.errors import InputError, MalformedPatternError
 from cepheid.options import EVERYTHING, Asked

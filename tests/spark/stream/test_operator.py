@@ -17,7 +17,7 @@ from syntax.strategies import patterns
 
 from cepheid import Pattern
 from cepheid.engine.runs.live import live
-from cepheid.engine.tables.programs import NotCompiled
+from cepheid.engine.tables.representation import NotCompiled
 from cepheid.errors import LimitError, SkipError, StateError
 from cepheid.spark.stream.accounts import COUNTED
 from cepheid.spark.stream.checkpoint.identity import Identity

@@ -31,13 +31,14 @@ from cepheid.engine.kernel.cohort_lists import (
 )
 from cepheid.engine.kernel.compiling import allocating, borrowed, compiled, inlined
 from cepheid.engine.kernel.counting import count_matches
-from cepheid.engine.kernel.events import begin_runs, concerns, most_created, step
+from cepheid.engine.kernel.events import most_created
 from cepheid.engine.kernel.few_matches import list_few
 from cepheid.engine.kernel.first_match import first_match
 from cepheid.engine.kernel.histories import collect_histories, new_history
 from cepheid.engine.kernel.layout import *
 from cepheid.engine.kernel.listing import draw, list_matches
 from cepheid.engine.kernel.lists import is_gone, place_in_index, take_from_index
+from cepheid.engine.kernel.stepping import begin_runs, concerns, step
 
 
 @inlined

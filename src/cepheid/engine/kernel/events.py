@@ -11,9 +11,9 @@ How it works:
 2. Runs wait in lists, one per partition and position. An event touches a list only if a predicate of that position
    holds on it, so waiting costs nothing. Where links are strict or a `not_next` stands, a new run first waits in the
    list *fresh*, which the very next event always walks.
-3. An event is handled in steps: what falls due by then; the runs it concerns, which leave *created* entries; the
-   start of new runs; nodes for what was created; the *candidates* for matches, in the order of rule 8, through the
-   skip filter; then the new runs join their lists.
+3. An event is handled in steps: what falls due by then; the runs it concerns (`stepping`, `endings`), which leave
+   *created* entries; the start of new runs; nodes for what was created (`merging`, `arriving`); the *candidates* for
+   matches, in the order of rule 8, through the skip filter; then the new runs join their lists.
 4. Order is not kept in the lists but found when it is needed (`buffer.precedes`).
 5. Runs that ran out of time or whose start is forbidden are dropped when they are next touched. Only where timeouts are
    asked for or nots stand at the end do timers decide things at their exact moments (`deciding`).
@@ -27,227 +27,17 @@ from __future__ import annotations
 
 import numpy as np
 
+from cepheid.engine.kernel.arriving import accepts, open_whole, satisfied
 from cepheid.engine.kernel.buffer import free_run, new_node, new_run
 from cepheid.engine.kernel.compiling import compiled, inlined
-from cepheid.engine.kernel.deciding import (
-    decide_ending,
-    earliest_deadline,
-    emit,
-    ending_due,
-    fall_due,
-    guarded_until,
-    is_forestalled,
-    moment_decided,
-    start_timers,
-    way_deadline,
-)
+from cepheid.engine.kernel.deadlines import earliest_deadline, ending_due
+from cepheid.engine.kernel.deciding import emit, fall_due, is_forestalled, moment_decided, start_timers
+from cepheid.engine.kernel.endings import see_ending
 from cepheid.engine.kernel.forbidding import is_forbidden
 from cepheid.engine.kernel.layout import *
 from cepheid.engine.kernel.lists import clear, is_gone, place_in_index, settle, sweep
-from cepheid.engine.kernel.machine import evaluate, update_registers
-
-
-@inlined
-def truths(a, e, w, position, event, run):
-    """Which predicates of a position hold on an event for a run: bits that were computed beforehand, and programs
-    where they stand."""
-    held = e.bits[event, a.positions[position, S_PAGE]]
-    for index in range(a.positions[position, S_PROGRAMS], a.positions[position, S_PROGRAMS_END], 2):
-        bit = np.uint64(1) << np.uint64(a.lists[index])
-        predicate = a.lists[index + 1]
-        if held & bit:
-            begin, end = a.programs[predicate, 0], a.programs[predicate, 1]
-            if not evaluate(a.code, e.values, e.known, w.registers, w.stack, w.counters, begin, end, event, run):
-                held &= ~bit
-            if w.counters[Q_PROBLEM] != NONE and w.counters[Q_PROBLEM_VALUE] == NONE:
-                w.counters[Q_PROBLEM_VALUE] = predicate
-    return held
-
-
-@inlined
-def concerns(a, e, event, position):
-    """Whether a predicate that matters at a position holds on an event, as far as the event alone tells."""
-    return e.bits[event, a.positions[position, S_PAGE]] & a.interest[position] != 0
-
-
-@inlined
-def create(a, e, w, event, parent_run, parent_node, variable, target):
-    """Note that a run took the event. Its registers are computed now, while the parent's are still there."""
-    run = NONE
-    if (
-        a.positions[target, S_CONTINUATIONS] < a.positions[target, S_CONTINUATIONS_END]
-        or a.positions[target, S_ENDINGS] < a.positions[target, S_ENDINGS_END]
-        or a.params[P_NOT_BEFORE_READS] != 0
-    ):
-        run = new_run(w.runs, w.counters)
-        w.runs[run, R_POSITION] = target
-        if a.params[P_REGISTERS] > 0:
-            update_registers(
-                a.code,
-                a.updates,
-                a.updates_of,
-                e.values,
-                e.known,
-                w.registers,
-                w.stack,
-                w.counters,
-                parent_run,
-                run,
-                variable,
-                event,
-                w.nodes,
-                parent_node,
-            )
-    count = w.counters[Q_CREATED]
-    w.created[count, 0] = parent_node
-    w.created[count, 1] = variable
-    w.created[count, 2] = target
-    w.created[count, 3] = run
-    w.counters[Q_CREATED] = count + 1
-
-
-@inlined
-def greedy_takers(a, e, w, run, row, node, event, held, gone):
-    """The greedy loops that could take an event, as bits (rule 5). Those whose link or until is over are struck out."""
-    takers = 0
-    rivals = 0
-    if row[S_RIVALS] < row[S_RIVALS_END]:
-        rivals = w.extra[run, X_RIVALS]
-    if rivals:
-        for number in range(row[S_RIVALS_END] - row[S_RIVALS]):
-            if not rivals >> number & 1:
-                continue
-            rival = row[S_RIVALS] + number
-            if held & a.rival_sets[rival, B_OVER]:
-                rivals &= ~(1 << number)
-                continue
-            holds = held & a.rival_sets[rival, B_TAKES] != 0
-            if holds and gone < np.uint64(a.rivals[rival, C_GAP]) and not held & a.rival_sets[rival, B_REFUSED]:
-                if not row[S_SINCE] or e.time[event] < way_deadline(a, e.time, w.nodes, rival, a.rivals[rival], node):
-                    takers |= 1 << number
-            if (
-                a.rivals[rival, C_KIND] == STRICT
-                or (holds and a.rivals[rival, C_KIND] == RELAXED)
-                or held & a.rival_sets[rival, B_NOT_FOLLOWED]
-            ):
-                rivals &= ~(1 << number)
-        w.extra[run, X_RIVALS] = rivals
-    return takers
-
-
-@inlined
-def is_lost(a, e, w, row, way, node, event, is_next, held, takers, gone):
-    """Whether a continuation ends at an event before it can take it: by a not, an until, a greedy loop, or time."""
-    return (
-        (is_next and held & a.sets[way, B_NOT_NEXT])  # rule 7
-        or held & a.sets[way, B_OVER]  # rule 4
-        or takers & a.ways[way, C_RIVALS]  # rule 5
-        or gone >= np.uint64(a.ways[way, C_GAP])  # rule 6
-        or (row[S_SINCE] and e.time[event] >= way_deadline(a, e.time, w.nodes, way, a.ways[way], node))  # rule 17
-    )
-
-
-@inlined
-def step(a, e, w, run, position, event, is_next):
-    """Show an event to a run. What is left of its continuations and rivals is written back."""
-    row = a.positions[position]
-    held = truths(a, e, w, position, event, run)
-    node = w.runs[run, R_NODE]
-    gone = np.uint64(0)
-    if row[S_GAP]:
-        gone = np.uint64(e.time[event]) - np.uint64(e.time[w.nodes[node, N_EVENT]])
-    takers = greedy_takers(a, e, w, run, row, node, event, held, gone)
-    is_open = w.runs[run, R_OPEN]
-    for number in range(row[S_CONTINUATIONS_END] - row[S_CONTINUATIONS]):
-        if not is_open >> number & 1:
-            continue
-        way = row[S_CONTINUATIONS] + number
-        kind = a.ways[way, C_KIND]
-        holds = held & a.sets[way, B_TAKES] != 0
-        if is_lost(a, e, w, row, way, node, event, is_next, held, takers, gone):
-            is_open &= ~(1 << number)
-            continue
-        if holds and not held & a.sets[way, B_REFUSED]:
-            create(a, e, w, event, run, node, a.ways[way, C_VARIABLE], a.ways[way, C_TARGET])
-        if kind == STRICT or (holds and kind == RELAXED) or held & a.sets[way, B_NOT_FOLLOWED]:  # rules 2 and 7
-            is_open &= ~(1 << number)
-    w.runs[run, R_OPEN] = is_open
-
-
-@inlined
-def begin_runs(a, e, w, event):
-    """The runs that start at an event: no link and no guard binds them (rule 1). Run 0 has taken nothing yet."""
-    row = a.positions[0]
-    held = truths(a, e, w, 0, event, np.int64(0))
-    for way in range(row[S_CONTINUATIONS], row[S_CONTINUATIONS_END]):
-        if held & a.sets[way, B_TAKES] and not held & a.sets[way, B_REFUSED]:
-            create(a, e, w, event, np.int64(0), NONE, a.ways[way, C_VARIABLE], a.ways[way, C_TARGET])
-
-
-@inlined
-def see_whole(a, e, w, run, row, node, event, is_next, held):
-    """Show an event to the whole loops of an ending (rule 16). Returns whether none of them takes it; those that can
-    take no more are struck out."""
-    gone = np.uint64(0)
-    if row[S_GAP]:
-        gone = np.uint64(e.time[event]) - np.uint64(e.time[w.nodes[node, N_EVENT]])
-    takers = greedy_takers(a, e, w, run, row, node, event, held, gone)
-    is_open = w.runs[run, R_OPEN]
-    for number in range(row[S_ENDINGS_END] - row[S_ENDINGS]):
-        bit = 1 << (WHOLE + number)
-        if not is_open & bit:
-            continue
-        way = row[S_ENDINGS] + number
-        if is_lost(a, e, w, row, way, node, event, is_next, held, takers, gone):
-            is_open &= ~bit
-            continue
-        holds = held & a.sets[way, B_TAKES] != 0
-        if holds and not held & a.sets[way, B_REFUSED]:
-            return False
-        kind = a.ways[way, C_KIND]
-        if kind == STRICT or (holds and kind == RELAXED) or held & a.sets[way, B_NOT_FOLLOWED]:
-            is_open &= ~bit
-    w.runs[run, R_OPEN] = is_open
-    return True
-
-
-@inlined
-def see_ending(a, e, w, slot, run, event, is_next):
-    """Show an event to a run that only waits at its end (rules 7 and 16). Returns whether it goes on waiting."""
-    node = w.runs[run, R_NODE]
-    if w.runs[run, R_OPEN] == 0:
-        return False
-    if w.nodes[node, N_STATE] & COMPLETE:
-        w.nodes[node, N_STATE] -= PENDING
-        return False
-    ending = w.runs[run, R_POSITION]
-    row = a.positions[ending]
-    held = truths(a, e, w, ending, event, run)
-    waits = False
-    for guard in range(row[S_CONTINUATIONS], row[S_CONTINUATIONS_END]):
-        is_not_next = a.guards[guard, G_KIND] == NOT_NEXT
-        if (is_not_next and not is_next) or guarded_until(a.params, a.guards, e.time, w.nodes, guard, node) <= e.time[
-            event
-        ]:
-            continue
-        if held >> np.uint64(a.guards[guard, G_PREDICATE]) & np.uint64(1):
-            w.nodes[node, N_STATE] -= PENDING
-            return False
-        waits = waits or not is_not_next
-    is_changed = is_next
-    if row[S_ENDINGS] < row[S_ENDINGS_END]:
-        before = w.runs[run, R_OPEN]
-        if not see_whole(a, e, w, run, row, node, event, is_next, held):
-            w.nodes[node, N_STATE] -= PENDING
-            return False
-        is_changed = is_changed or w.runs[run, R_OPEN] != before
-        waits = waits or w.runs[run, R_OPEN] >> WHOLE != 0
-    if not waits:
-        decide_ending(w.runs, w.nodes, w.candidates, w.counters, run)
-    elif is_changed:
-        due = ending_due(a, e.time, w.runs, w.nodes, run, False)
-        start_timers(a.params, e.ordinal, w.runs, w.extra, w.nodes, w.timers, w.counters, w.slots, slot, run, due)
-    return waits
+from cepheid.engine.kernel.merging import is_same, merge_created
+from cepheid.engine.kernel.stepping import begin_runs, concerns, step
 
 
 @inlined
@@ -317,99 +107,6 @@ def walk_runs(a, e, w, slot, event):
                     else:
                         w.runs[previous, R_NEXT] = following
             run = following
-
-
-@compiled
-def merge_created(runs, extra, created, spare, counters):
-    """Bring together what the same partial match became by the same variable, and drop equal targets.
-
-    A merge sort of the entries by parent, variable and target, bottom up, in turns between the array and its spare
-    half.
-    """
-    count = counters[Q_CREATED]
-    width = 1
-    while width < count:
-        for begin in range(0, count, 2 * width):
-            middle, end = min(begin + width, count), min(begin + 2 * width, count)
-            left, right = begin, middle
-            for place in range(begin, end):
-                takes_right = left >= middle
-                if not takes_right and right < end:
-                    takes_right = is_behind(created, left, right)
-                source = right if takes_right else left
-                for column in range(4):
-                    spare[place, column] = created[source, column]
-                if takes_right:
-                    right += 1
-                else:
-                    left += 1
-        for place in range(count):
-            for column in range(4):
-                created[place, column] = spare[place, column]
-        width *= 2
-    kept = 1
-    for place in range(1, count):
-        if is_same(created, kept - 1, place) and created[kept - 1, 2] == created[place, 2]:
-            if created[place, 3] != NONE:
-                free_run(runs, extra, counters, np.int64(created[place, 3]))
-            continue
-        for column in range(4):
-            created[kept, column] = created[place, column]
-        kept += 1
-    counters[Q_CREATED] = kept
-
-
-@inlined
-def is_behind(created, one, other):
-    """Whether an entry sorts strictly behind another."""
-    for column in range(3):
-        if created[one, column] != created[other, column]:
-            return created[one, column] > created[other, column]
-    return False
-
-
-@inlined
-def is_same(created, one, other):
-    """Whether two entries are the same partial match: equal parent, equal variable."""
-    return created[one, 0] == created[other, 0] and created[one, 1] == created[other, 1]
-
-
-@compiled
-def satisfied(a, e, w, position, event, run):
-    """Which havings hold on arrival at a position, as bits (rule 15). They read registers alone."""
-    bits = np.int64(0)
-    for index in range(a.positions[position, S_HAVING], a.positions[position, S_HAVING_END], 3):
-        begin, end = a.lists[index + 1], a.lists[index + 2]
-        if evaluate(a.code, e.values, e.known, w.registers, w.stack, w.counters, begin, end, event, run):
-            bits |= 1 << a.lists[index]
-        if w.counters[Q_PROBLEM] != NONE and w.counters[Q_PROBLEM_VALUE] == NONE:
-            w.counters[Q_PROBLEM_VALUE] = len(a.programs) + a.lists[index]
-    return bits
-
-
-@compiled
-def open_whole(a, e, w, ending, node):
-    """The whole loops of an ending that may take a further event after the last one, as bits of the run's state."""
-    bits = np.int64(0)
-    first = a.positions[ending, S_ENDINGS]
-    for way in range(first, a.positions[ending, S_ENDINGS_END]):
-        if way_deadline(a, e.time, w.nodes, way, a.ways[way], node) > e.time[w.nodes[node, N_EVENT]]:
-            bits |= 1 << (WHOLE + way - first)
-    return bits
-
-
-@inlined
-def accepts(a, e, w, position, having, node):
-    """Whether a match ends on arrival at a position, where these havings hold."""
-    if a.positions[position, S_ACCEPTS] == PERHAPS:
-        for index in range(a.positions[position, S_ENDINGS], a.positions[position, S_ENDINGS_END]):
-            ending = a.lists[index]
-            if a.positions[ending, S_CONTINUATIONS] < a.positions[ending, S_CONTINUATIONS_END]:
-                continue
-            if not a.positions[ending, S_NEEDED] & ~having and open_whole(a, e, w, ending, node) == 0:
-                return True
-        return False
-    return a.positions[position, S_ACCEPTS] == AT_ONCE
 
 
 @inlined

@@ -9,6 +9,7 @@ import numpy as np
 
 from cepheid.engine.kernel.buffer import free_run
 from cepheid.engine.kernel.compiling import compiled, inlined
+from cepheid.engine.kernel.deadlines import is_out_of_time
 from cepheid.engine.kernel.dominance import is_dominated
 from cepheid.engine.kernel.forbidding import is_forbidden, was_forbidden
 from cepheid.engine.kernel.layout import *
@@ -107,12 +108,17 @@ def settle(a, e, w, slot, run, event):
 def sweep(a, e, w, slot, position, event):
     """Drop the runs of a list that are over. Done whenever a list has doubled, so that it costs little per run."""
     place = L_SIZE * position
+    looks_at_time = position < a.params[P_POSITIONS] and a.params[P_TIMEOUTS] == 0  # otherwise timers do
+    looks_at_time = looks_at_time and (a.positions[position, S_GAP] != 0 or a.positions[position, S_SINCE] != 0)
     previous = np.int64(NONE)
     run = np.int64(w.lists[slot, place + L_HEAD])
     while run != NONE:
         following = np.int64(w.runs[run, R_NEXT])
         is_over = w.runs[run, R_OPEN] == 0
-        if is_over or is_gone(a, e, w, slot, w.nodes[w.runs[run, R_NODE], N_START], event):
+        is_dropped = is_over or is_gone(a, e, w, slot, w.nodes[w.runs[run, R_NODE], N_START], event)
+        if not is_dropped and looks_at_time:
+            is_dropped = is_out_of_time(a, e.time, w.runs, w.nodes, run, e.time[event])
+        if is_dropped:
             if a.params[P_INDEXED] and not is_over:
                 take_from_index(a.positions, w.runs, w.registers, w.buckets, slot, run)
             w.lists[slot, place + L_LENGTH] -= 1

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from cepheid.engine.assignments import Integers
 from cepheid.engine.kernel import layout as l
@@ -32,17 +33,39 @@ def live(state: State, moment: int) -> tuple[Integers, Integers]:
     pool, params, held = state.pool, state.tables.arrays.params, state.held
     runs = state.waiting()
     slots = np.repeat(np.arange(state.slots), pool.slots[:, l.K_LIVE])
-    start = pool.nodes[pool.runs[runs, l.R_NODE], l.N_START]
+    node = pool.runs[runs, l.R_NODE]
+    start = pool.nodes[node, l.N_START]
+    is_ending = pool.runs[runs, l.R_POSITION] >= params[l.P_POSITIONS]
     is_alive = pool.runs[runs, l.R_OPEN] != 0
+    is_alive &= ~is_ending | (pool.nodes[node, l.N_STATE] & l.COMPLETE == 0)  # else it is a match in another way
+    is_alive &= ~_is_out_of_time(state, runs, moment)
     is_alive &= held.ordinal[start] >= pool.slots[slots, l.K_FIRST_ALLOWED]  # else a match has forbidden its start
     if params[l.P_SKIP] == l.TO_NEXT:
         is_alive &= held.forbidden[start] == l.NEVER
     if params[l.P_WITHIN] != l.NEVER:
         is_alive &= held.time[start] > moment - params[l.P_WITHIN]
     if params[l.P_COUNT] != l.NEVER and not params[l.P_TIMEOUTS]:
-        is_complete = pool.runs[runs, l.R_POSITION] >= len(state.tables.automaton.positions)
-        is_alive &= is_complete | (state.next_ordinal[slots] - held.ordinal[start] < params[l.P_COUNT])
+        is_alive &= is_ending | (state.next_ordinal[slots] - held.ordinal[start] < params[l.P_COUNT])
     return runs[is_alive], slots[is_alive]
+
+
+def _is_out_of_time(state: State, runs: Integers, moment: int) -> npt.NDArray[np.bool_]:
+    """Which runs wait only for what had to come within a time since their last event (rule 6), which is over."""
+    pool, arrays = state.pool, state.tables.arrays
+    result = np.zeros(len(runs), bool)
+    for position in range(int(arrays.params[l.P_POSITIONS])):
+        first, end = arrays.positions[position, [l.S_CONTINUATIONS, l.S_CONTINUATIONS_END]]
+        if not arrays.positions[position, l.S_GAP]:
+            continue
+        mine = np.flatnonzero(pool.runs[runs, l.R_POSITION] == position)
+        last = state.held.time[pool.nodes[pool.runs[runs[mine], l.R_NODE], l.N_EVENT]]
+        over = np.ones(len(mine), bool)
+        for way in range(first, end):
+            is_open = pool.runs[runs[mine], l.R_OPEN] >> (way - first) & 1 == 1
+            gap = arrays.ways[way, l.C_GAP]
+            over &= ~is_open | ((gap != l.NEVER) & (last <= moment - gap))
+        result[mine] = over
+    return result
 
 
 def described(state: State, run: int) -> LiveRun:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from cepheid.conditions.expression import TRUE, Column, Expression
 from cepheid.engine.kernel import row_layout as r
-from cepheid.engine.tables.programs import NotCompiled
+from cepheid.engine.tables.representation import NotCompiled
 from cepheid.engine.tables.row_programs import RowPrograms, TestCompiler
 from cepheid.options import Limits
 from cepheid.rowpattern.binding import BoundRowPattern

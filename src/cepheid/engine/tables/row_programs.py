@@ -31,7 +31,8 @@ from cepheid.conditions.registers import NOTHING_TAKEN, Registers
 from cepheid.conditions.types import DataType, Kind
 from cepheid.engine.kernel import opcodes as m
 from cepheid.engine.kernel import row_layout as r
-from cepheid.engine.tables.programs import Compiler, NotCompiled, representation
+from cepheid.engine.tables.programs import Compiler
+from cepheid.engine.tables.representation import NotCompiled, representation
 from cepheid.rowpattern.expression import LABEL, NUMBER, Folded, Function, Place, Value, mentions, reads_of, replaced
 
 ROW = Column("__row", type=types.LONG)

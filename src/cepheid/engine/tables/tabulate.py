@@ -20,7 +20,8 @@ from cepheid.conditions.expression import TRUE, Expression, SparkExpression
 from cepheid.engine.kernel import layout as l
 from cepheid.engine.tables import compact, dominance
 from cepheid.engine.tables.pages import pages
-from cepheid.engine.tables.programs import Compiler, NotCompiled
+from cepheid.engine.tables.programs import Compiler
+from cepheid.engine.tables.representation import NotCompiled
 from cepheid.syntax.tree import Contiguity, EventCount, NotLink, SkipKind, Span
 
 MAXIMUM_CONTINUATIONS = 31
@@ -104,7 +105,8 @@ class Tables:
         """The same tables without what cannot travel to another process: conditions stay as their text."""
         predicates, having = _as_texts(self.automaton.predicates), _as_texts(self.automaton.having)
         automaton = replace(self.automaton, predicates=predicates, having=having, registers=Registers.laid_out(()))
-        return replace(self, automaton=automaton, taken_before=self.fingerprint)
+        columns = tuple(SparkExpression("a value", (str(value),), type=value.type) for value in self.columns)
+        return replace(self, automaton=automaton, columns=columns, taken_before=self.fingerprint)
 
 
 def _as_texts(predicates: tuple[Predicate, ...]) -> tuple[Predicate, ...]:

@@ -1,0 +1,50 @@
+"""Which partial matches are alive: those that lie in the pool and are dead do not count."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from engine.test_state import automaton_of, part
+
+from cepheid import Pattern
+from cepheid.engine.matcher import Matcher
+from cepheid.engine.runs.live import described, live
+from cepheid.engine.tables.tabulate import Options, tabulate
+from cepheid.rows.arrange import arrange
+
+A, B, C = (f"name = '{name}'" for name in "abc")
+AB = Pattern.begin("a").where(A).followed_by("b").where(B)
+
+
+def fed(pattern: Pattern, text: str) -> Matcher:
+    matcher = Matcher(tabulate(automaton_of(pattern.tree), Options()))
+    events = part(*((int(event[1:]), event[0], 0) for event in text.split()))
+    count = events.num_rows
+    matcher.feed(matcher.columns_of(arrange(events, (), ("t",))), np.array([0, count]), np.array([0]))
+    return matcher
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "moment", "alive"),
+    [
+        (AB, "a1 a2 a3", 3, 3),
+        (AB.within(5), "a1 a2 a3", 6, 2),
+        (AB.within(events=2), "a1 a2 a3 c4", 4, 0),
+        (AB.within(events=2), "a1 a2 a3", 3, 1),
+        (AB.within(5, since="previous"), "a1 a2 a3", 6, 2),
+        (AB.skip("past_last_event"), "a1 a2 b3 a4", 4, 1),
+        (AB.followed_by("c").where(C).skip("to_next"), "a1 a2 b3", 3, 2),
+        (AB.not_followed_by("c").where(C).within(9), "a1 b2", 2, 1),
+        (AB.not_followed_by("c").where(C).within(9), "a1 b2 c3", 3, 0),
+    ],
+)
+def test_only_those_that_may_come_to_something(pattern: Pattern, text: str, moment: int, alive: int) -> None:
+    runs, slots = live(fed(pattern, text), moment)
+    assert len(runs) == len(slots) == alive
+
+
+def test_what_a_run_has_taken_and_waits_for() -> None:
+    matcher = fed(AB.followed_by("c").where(C), "a1 b2")
+    [run] = live(matcher, 2)[0].tolist()
+    found = described(matcher, run)
+    assert (found.variables, found.events, found.waits_for) == ((0, 1), (0, 1), (2,))
