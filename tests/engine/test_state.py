@@ -19,7 +19,7 @@ from cepheid.automaton.model import Automaton
 from cepheid.conditions import Schema, bind
 from cepheid.engine.columns import columns
 from cepheid.engine.matcher import Matcher, match_partitions
-from cepheid.engine.runs.snapshot import restore, snapshot
+from cepheid.engine.runs.snapshot import FORMAT, restore, snapshot
 from cepheid.engine.tables.representation import NotCompiled
 from cepheid.engine.tables.tabulate import Options, Tables, tabulate
 from cepheid.rows.arrange import Arranged, arrange
@@ -148,8 +148,8 @@ def test_damaged_state_is_refused() -> None:
         restore(Matcher(tables), b"something else")
     with pytest.raises(StateError, match="cut off"):
         restore(Matcher(tables), saved[:-1])
-    with pytest.raises(StateError, match="format 3"):
-        restore(Matcher(tables), saved.replace(b'"format": 2', b'"format": 3'))
+    with pytest.raises(StateError, match=f"format {FORMAT + 1}"):
+        restore(Matcher(tables), saved.replace(b'"format": %d' % FORMAT, b'"format": %d' % (FORMAT + 1)))
 
 
 def test_runs_that_wait_for_an_equal_text_are_found_after_texts_are_forgotten() -> None:
