@@ -81,7 +81,7 @@ def test_diagram() -> None:
 
 def test_limits() -> None:
     pattern = RowPattern.parse("MEASURES COUNT(*) AS n PATTERN ((A | B)* C) DEFINE C AS PREV(CLASSIFIER(), 9) = 'X'")
-    with pytest.raises(LimitError, match="more than 1,000 steps"):
+    with pytest.raises(LimitError, match="more than 1,000 times"):
         pattern.match_events([{"v": 1}] * 30, limits=Limits(max_steps=1_000))
 
 

@@ -39,7 +39,7 @@ class Limits:
     """Memory of the partial matches of one bucket, and of matches not handed over yet; None: an eighth of the memory
     that the process may have (of the machine, the container or the worker)."""
     max_steps: int = 20_000_000
-    """Row patterns: steps of the search for one match."""
+    """Row patterns: how often the search for one match may go back and try another way, beyond what is linear."""
     max_bucket_bytes: int = 1 << 30
     """Spark batch: the size of a bucket in a worker's memory."""
 

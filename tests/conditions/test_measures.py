@@ -22,6 +22,7 @@ def cut(text: str) -> tuple[str, list[str]]:
     [
         ("SUM(b.price) / COUNT(b.*)", "`c` / `c`", ["SUM(b.price)", "COUNT(b.*)"]),
         ("b.price + 1", "`c` + 1", ["LAST(b.price)"]),
+        ("b.price * b.price", "`c` * `c`", ["LAST(b.price)"]),
         ("LAST(b.price, 1)", "`c`", ["LAST(b.price, 1)"]),
         ("date_trunc('hour', FIRST(a.ts))", "date_trunc('hour', `c`)", ["FIRST(a.ts)"]),
         ("timestampdiff(MINUTE, a.ts, b.ts)", "timestampdiff(MINUTE, `c`, `c`)", ["LAST(a.ts)", "LAST(b.ts)"]),

@@ -7,7 +7,7 @@ from datetime import date
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cepheid import CepheidError, ConditionError, InputError, MalformedPatternError, Pattern, skip
@@ -35,6 +35,8 @@ def test_every_form_keeps_a_value(value: ParameterValue) -> None:
 
 
 @given(st.one_of(st.integers(-(2**63), 2**63 - 1), st.booleans(), st.text()))
+@example(-(2**63))
+@example(-(2**31))
 def test_a_value_is_the_literal_that_would_be_written(value: ParameterValue) -> None:
     literal = constant(value)
     assert parse(str(literal)) == literal
@@ -61,6 +63,13 @@ def test_parameters_wherever_a_condition_stands() -> None:
     assert not re.search(":[a-z]", str(bound.automaton()))
     assert bound.match_events(ROWS, order_by="t").count() == 0
     assert bound.bind(low=3).tree.parameters == tuple(sorted({**dict(bound.tree.parameters), "low": 3}.items()))
+
+
+def test_parameters_inside_functions_that_only_spark_knows() -> None:
+    pattern = Pattern.begin("a").where("soundex(:who) = soundex(name) AND transform(l, x -> x + :more)[0] > 1")
+    assert parameters_of(pattern.tree) == ("who", "more")
+    bound = str(pattern.bind(who="it's", more=-3).automaton())
+    assert "soundex('it\\'s')" in bound and "x -> x + (-3)" in bound
 
 
 def test_measures_have_the_same_values() -> None:

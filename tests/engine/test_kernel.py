@@ -149,3 +149,11 @@ def test_arithmetic_that_fails_raises(condition: str, price: int, error: str) ->
     )
     with pytest.raises(EvaluationError, match=rf"(?s)element 'b': {error}.*in: "):
         kernel_outcome(pattern.tree, table, Options())
+
+
+def test_once_per_reports_the_first_match_at_any_time() -> None:
+    tree = Pattern.begin("a").once_per(5).tree
+    for start in (-(2**63), 0, 2**62):
+        table = table_of([(0, "a", 0), (4, "a", 0), (1, "a", 0)], start)
+        found = kernel_outcome(tree, table, Options())
+        assert [match.taken[0][0] for match in found.matches] == [0, 2]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -129,7 +130,7 @@ def test_a_search_that_explodes_is_given_up() -> None:
     )
     table = same_rows(60)
     bound = bind(read(clause), Schema.from_arrow(table.schema))
-    with pytest.raises(LimitError, match=r"begins at the row at p = 'k', t = 0 took more than 100,000 steps"):
+    with pytest.raises(LimitError, match=r"begins at the row at p = 'k', t = 0 went back more than 100,000 times"):
         by_engine(bound, tabulate(bound, max_steps=100_000), ordered(table, bound.partition_by, bound.order_by))
 
 
@@ -162,6 +163,13 @@ def test_then_the_reference_finds_the_matches(caplog: pytest.LogCaptureFixture) 
     assert "reference evaluator, which is slow: it has `COUNT(DISTINCT v)`" in caplog.text
 
 
+def test_values_that_do_not_fit_take_the_same_way() -> None:
+    numbers = [Decimal(10**30 + step) for step in (1, 2, 0)]
+    table = pa.table({"t": range(3), "d": pa.array(numbers, pa.decimal128(38, 0))})
+    clause = "ORDER BY t MEASURES LAST(d) AS top PATTERN (A B+) DEFINE B AS B.d > A.d"
+    assert match_rows(read(clause), table, Limits()).matches == [{"top": numbers[1]}]
+
+
 def test_long_matches() -> None:
     count = 300_000
     clause = "PARTITION BY p ORDER BY t MEASURES COUNT(*) AS n, LAST(v) AS v PATTERN ((A | B)+) DEFINE A AS v > 5"
@@ -183,3 +191,10 @@ def test_shifts_stay_in_their_partition(shift: int) -> None:
     partitions = [[0], [1, 2, 3], [4, 5]]
     expected = [row + shift if row + shift in partition else None for partition in partitions for row in partition]
     assert rows.shifted(rows.of(Column("v", type=LONG)), shift).to_pylist() == expected
+
+
+def test_a_long_match_is_no_search_that_explodes() -> None:
+    clause = "PARTITION BY p ORDER BY t MEASURES COUNT(*) AS n PATTERN (A B*) DEFINE B AS {}"
+    for condition in ("v = 1", "B.v = A.v", "LAST(CLASSIFIER(), 1) <> 'X'"):
+        found = match_rows(read(clause.format(condition)), same_rows(5_000), Limits(max_steps=10))
+        assert found.matches == [{"p": "k", "n": 5_000}]

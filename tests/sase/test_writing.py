@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from syntax.strategies import patterns
 
-from cepheid import Pattern, skip
+from cepheid import Pattern, one_of, skip
 from cepheid.errors import MalformedPatternError
 from cepheid.syntax.tree import PatternTree, Skip
 
@@ -74,3 +74,18 @@ def test_a_pattern_is_refused_or_its_text_is_stable(tree: PatternTree) -> None:
         assert "SASE text cannot say this" in error.problem
         return
     assert Pattern.parse(text).to_sase() == text
+
+
+@pytest.mark.parametrize(
+    ("pattern", "said"),
+    [
+        (Pattern.begin(one_of("a", "b")), "one_of"),
+        (Pattern.begin("a").one_or_more().having("COUNT(a.*) > 2"), "having"),
+        (Pattern.begin("a").one_or_more().whole().within(5), "whole"),
+        (Pattern.begin("a").followed_by_any("b").within(5, since="a"), "since an element"),
+        (Pattern.begin("a").once_per(5), "once_per"),
+    ],
+)
+def test_constructs_that_sase_has_no_words_for(pattern: Pattern, said: str) -> None:
+    with pytest.raises(MalformedPatternError, match=f"SASE text cannot say this.*{said}"):
+        pattern.to_sase()

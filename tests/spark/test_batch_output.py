@@ -223,7 +223,7 @@ def test_keys_of_all_plain_types(spark: SparkSession) -> None:
 
 def test_what_is_refused(payments: DataFrame, spark: SparkSession) -> None:
     nested = payments.selectExpr("*", "struct(id) AS s", "array(id) AS l", "'x' COLLATE UNICODE_CI AS c")
-    with pytest.raises(InputError, match=r"partition_by='s' has type struct<id:bigint>(?s:.*)such as s\.id"):
+    with pytest.raises(InputError, match=r"partition_by='s' has type struct<id:bigint>(?s:.*)F\.col\('s\.id'\)"):
         LOOP.match(nested, partition_by="s", order_by="ts")
     with pytest.raises(InputError, match="collation UNICODE_CI"):
         LOOP.match(nested, partition_by="c", order_by="ts")

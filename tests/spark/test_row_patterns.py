@@ -144,6 +144,14 @@ def test_views_joins_common_tables_and_nesting(spark: SparkSession, prices: Data
     assert rows(sql(query, spark)) == [("A", 2, 2), ("B", 2, 2)]
 
 
+def test_statements_that_write(spark: SparkSession, prices: DataFrame) -> None:
+    prices.createOrReplaceTempView("price_view")
+    spark.sql("DROP TABLE IF EXISTS falls")
+    sql(f"CREATE TABLE falls AS SELECT symbol, n FROM price_view MATCH_RECOGNIZE ({FALLS}) AS m", spark)
+    assert rows(spark.table("falls")) == [("A", 3), ("B", 2)]
+    spark.sql("DROP TABLE falls")
+
+
 def test_a_query_without_a_clause_is_sparks(spark: SparkSession, prices: DataFrame) -> None:
     assert rows(sql("SELECT count(*) AS n FROM trades", spark, trades=prices)) == [(9,)]
     assert rows(sql("SELECT '{a}' AS s", spark)) == [("{a}",)]

@@ -12,7 +12,6 @@ from datetime import datetime
 from cepheid.conditions import promotion, types
 from cepheid.conditions.carets import Span, condition_error, did_you_mean
 from cepheid.conditions.casting import cast
-from cepheid.conditions.constants import constant_value
 from cepheid.conditions.expression import (
     ARITHMETIC,
     COMPARISONS,
@@ -30,11 +29,10 @@ from cepheid.conditions.expression import (
     Operator,
     Parameter,
     SparkExpression,
-    with_children,
 )
-from cepheid.conditions.failing import can_fail
 from cepheid.conditions.functions.definition import Arguments
 from cepheid.conditions.functions.table import function_of
+from cepheid.conditions.moving import has_null, moved_inside
 from cepheid.conditions.printing import quoted
 from cepheid.conditions.scope import Scope
 from cepheid.conditions.types import DataType, Kind
@@ -284,7 +282,7 @@ class Checker:
                 remedy = f"the other side is of type {target}" if implicit else "check the value and the type"
                 raise self._error(span, str(error), remedy) from None
         bound = Cast(operand, implicit, zone, type=target, span=span)
-        return bound if operand.type.is_numeric and target.is_numeric else _moved_inside(bound)
+        return bound if operand.type.is_numeric and target.is_numeric else moved_inside(bound)
 
     def _operation(self, operator: Operator, operands: tuple[Expression, ...], span: Span | None) -> Expression:
         if operator in _TO_BOOLEAN:
@@ -298,7 +296,7 @@ class Checker:
             compared = Operation(operator, alike, type=types.BOOLEAN, span=span)
             # The engine holds texts as codes, which a literal has none of.
             is_moved = together.kind is Kind.STRING and operator is not Operator.NULL_SAFE_EQUAL
-            return _moved_inside(compared) if is_moved and not _has_null(alike) else compared
+            return moved_inside(compared) if is_moved and not has_null(alike) else compared
         if operator in ARITHMETIC:
             return self._arithmetic(operator, operands, span)
         if operator is Operator.IS_NULL:
@@ -315,7 +313,7 @@ class Checker:
         coerced, result = function.types(arguments)
         bound = Call(call.name, coerced, type=result, span=call.span)
         is_moved = function.kernel is None and not function.skips_nulls
-        return _moved_inside(bound) if is_moved else bound
+        return moved_inside(bound) if is_moved else bound
 
     def _type_of_all(self, called: str, operands: tuple[Expression, ...], span: Span | None) -> DataType:
         together = operands[0].type
@@ -368,26 +366,3 @@ class Checker:
 
     def _error(self, span: Span | None, problem: str, remedy: str) -> ConditionError:
         return condition_error(span, problem, remedy, self._scope.place)
-
-
-def _has_null(operands: tuple[Expression, ...]) -> bool:
-    return any((value := constant_value(operand)) is not None and value[0] is None for operand in operands)
-
-
-def _moved_inside(node: Call | Cast | Operation) -> Expression:
-    """`f(LAST(v.c))` as `LAST(f(v.c))`, so that what is computed of one event alone is a column of that event.
-
-    Both are the same (also of FIRST, and with an offset) if f has a value wherever c has one, is NULL where c is, and
-    never fails: then an event counts for the one where it counts for the other, and f is computed on no event that
-    makes it raise. All functions of the table that do not skip NULLs and cannot fail are like that, such casts, and
-    comparisons with constants.
-    """
-    read = [child for child in node.children if constant_value(child) is None]
-    if len(read) != 1 or not isinstance(read[0], Aggregate) or not node.type.is_known:
-        return node
-    aggregate = read[0]
-    if aggregate.function not in (AggregateFunction.FIRST, AggregateFunction.LAST) or aggregate.argument is None:
-        return node
-    argument = aggregate.argument
-    inside = with_children(node, lambda child: argument if child is aggregate else child)
-    return node if can_fail(inside) else replace(aggregate, argument=inside, type=node.type)

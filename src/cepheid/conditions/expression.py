@@ -262,11 +262,6 @@ class SparkExpression(Expression):
     def children(self) -> tuple[Expression, ...]:
         return tuple(part for part in self.parts if isinstance(part, Expression))
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns that the text reads."""
-        return tuple(part.name for part in self.parts if isinstance(part, Column))
-
 
 TRUE = Literal(True, type=types.BOOLEAN)
 

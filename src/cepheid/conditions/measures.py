@@ -38,7 +38,8 @@ class Measure:
 
     @property
     def aggregates(self) -> tuple[Aggregate, ...]:
-        return tuple(piece for piece in self.pieces if isinstance(piece, Aggregate))
+        """What it reads of variables, each once."""
+        return tuple(dict.fromkeys(piece for piece in self.pieces if isinstance(piece, Aggregate)))
 
     def sql(self, called: Callable[[Aggregate], str]) -> str:
         """The SQL that computes it from columns that hold the aggregates."""

@@ -115,20 +115,17 @@ class Reader:
         return self.read(node.this)
 
     def _negate(self, node: exp.Expr) -> Expression:
-        operand = self.read(node.this)
-        if isinstance(operand, Literal) and isinstance(node.this, exp.Literal | exp.Cast):
-            return self._negative(operand, node)
-        return Call("NEGATIVE", (operand,), span=self._span(node))
+        if isinstance(node.this, exp.Literal | exp.Cast) and literals.is_number(self._source(node.this)):
+            return self._negative(node)
+        return Call("NEGATIVE", (self.read(node.this),), span=self._span(node))
 
-    def _negative(self, literal: Literal, node: exp.Expr) -> Expression:
+    def _negative(self, node: exp.Expr) -> Expression:
         """`-1` is a literal, so that the least number of each type can be written."""
-        if literal.type.is_numeric and literal.value is not None:
-            try:
-                negative = literals.number("-" + self._source(node.this))
-            except ValueError as error:
-                raise self.error(node, str(error), "write a number such as 10, 1.5, 1e3 or 10L") from None
-            return Literal(negative.value, type=negative.type, span=self._span(node))
-        return Call("NEGATIVE", (literal,), span=self._span(node))
+        try:
+            negative = literals.number("-" + self._source(node.this))
+        except ValueError as error:
+            raise self.error(node, str(error), "write a number such as 10, 1.5, 1e3 or 10L") from None
+        return Literal(negative.value, type=negative.type, span=self._span(node))
 
     def _literal(self, node: exp.Expr) -> Expression:
         if node.is_string:

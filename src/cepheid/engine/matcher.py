@@ -92,12 +92,15 @@ def no_assignments() -> Assignments:
     return Assignments(*(np.zeros(0, np.int64) for _ in range(4)))
 
 
-def warm_up() -> None:
-    """Have the kernel compiled and kept on disk, so that other processes of this machine find it there."""
-    tree = PatternTree(Sequence((Element(Link.BEGIN, Variable("a")),)))
-    tables = tabulate(build(tree, bind(tree, None)), Options())
+def warm_up(compact: bool = False) -> None:
+    """Have the kernel compiled and kept on disk, so that other processes of this machine find it there; `compact`: also
+    the part that whole partitions of some patterns need."""
+    elements = (Element(Link.BEGIN, Variable("a")), Element(Link.FOLLOWED_BY, Variable("b")))
+    tree = PatternTree(Sequence(elements))
     time, bits = np.zeros(1, np.int64), np.ones(1, np.uint64)
-    match_partitions(tables, columns_of(time, bits, [], tables), np.array([0, 1]))
+    for is_compact in (False, True) if compact else (False,):
+        tables = tabulate(build(tree, bind(tree, None)), Options(compact=is_compact))
+        match_partitions(tables, columns_of(time, bits, [], tables), np.array([0, 1]))
 
 
 class Matcher(State):

@@ -15,7 +15,7 @@ from cepheid.rowpattern.model import RowsPerMatch
 from cepheid.rowpattern.search import Match, Unmatched, scan
 
 MAX_STEPS = 1_000_000
-"""Steps of the search for one match, if nothing else is said."""
+"""How often the search for one match may go back, if nothing else is said."""
 
 
 class Reference:

@@ -115,7 +115,7 @@ def skip_error(variable: str, number: int, why: str) -> SkipError:
 def budget_error(row: str, budget: int) -> LimitError:
     """The search at a row is given up."""
     return LimitError(
-        f"the search for a match that begins at {row} took more than {budget:,} steps.\n"
+        f"the search for a match that begins at {row} went back more than {budget:,} times.\n"
         "  Conditions that read labels or aggregates make it try many ways: make the variables exclude each other, "
         "bound the quantifiers, or raise limits=Limits(max_steps=…)."
     )
@@ -124,12 +124,10 @@ def budget_error(row: str, budget: int) -> LimitError:
 def _search(pattern: Node, first: int, count: int, number: int, may_be: MayBe, budget: int) -> Match | None:
     """The first labelled run in order of preference whose every label is permitted (rule 3.2)."""
     ways: list[tuple[_Todo, int, _Path, int]] = [((pattern, None), first, None, 0)]
-    steps = 0
+    turned_back = 0
     while ways:
         todo, row, path, depth = ways.pop()
-        steps += 1
-        if steps > budget:
-            raise budget_error(f"row {first} of its partition", budget)
+        others = len(ways)
         if todo is None:
             return _match(number, first, path)
         item, rest = todo
@@ -162,6 +160,10 @@ def _search(pattern: Node, first: int, count: int, number: int, may_be: MayBe, b
                 ways.append(((_Loop(item, 0, row), rest), row, path, depth))
             case _Loop(part, iterations, began):
                 ways.extend((way, row, path, depth) for way in reversed(_loop_ways(part, iterations, began, row, rest)))
+        if len(ways) == others:
+            turned_back += 1
+            if turned_back > budget:
+                raise budget_error(f"row {first} of its partition", budget)
     return None
 
 

@@ -24,7 +24,7 @@ from cepheid.engine.row_patterns import match_rows as matches_of
 from cepheid.engine.row_values import Mask, RowValues, as_array
 from cepheid.engine.tables.representation import NotCompiled
 from cepheid.engine.tables.row_patterns import RowTables, tabulate
-from cepheid.errors import ConditionError
+from cepheid.errors import ConditionError, InputError
 from cepheid.options import Limits
 from cepheid.rowpattern.binding import BoundRowPattern, bind, located
 from cepheid.rowpattern.expression import NUMBER, Folded, Value, mentions, reads_of, replaced
@@ -79,7 +79,15 @@ def found_in(bound: BoundRowPattern, tables: RowTables | None, rows: RowValues, 
     """The matches in rows, by the engine or, without tables, by the literal evaluator."""
     if tables is None:
         return match_by_reference(bound, rows, MAX_STEPS)
-    return matches_of(tables, rows, own, lambda row: described(bound, rows.table, row))
+    try:
+        return matches_of(tables, rows, own, lambda row: described(bound, rows.table, row))
+    except NotCompiled as reason:  # it has values that do not fit
+        if own is None:
+            return match_by_reference(bound, rows, MAX_STEPS)
+        raise InputError(
+            f"the engine cannot match these rows: there are {reason}.\n"
+            "  Cast the column to a narrower type, or to double."
+        ) from reason
 
 
 def by_engine(bound: BoundRowPattern, tables: RowTables | None, rows: OrderedRows) -> pa.Table:

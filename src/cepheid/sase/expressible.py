@@ -23,6 +23,7 @@ from cepheid.syntax.tree import (
     Variable,
     describe,
 )
+from cepheid.syntax.windows import PATTERN
 
 _REMEDY = "Use to_json() to store it, or change that part."
 
@@ -44,6 +45,8 @@ def cannot_say(part: str, problem: str, remedy: str = _REMEDY) -> MalformedPatte
 
 def components_of(tree: PatternTree) -> tuple[Strategy, tuple[WrittenComponent, ...]]:
     """The strategy of a pattern and its components, in the order of writing."""
+    if tree.once_per is not None:
+        raise cannot_say(PATTERN, "once_per", "SASE reports every match: drop once_per(…).")
     for element in tree.body.elements:
         _check(element)
     strategy = _strategy(tree)
@@ -60,7 +63,11 @@ def _check(element: Element | Not) -> None:
             raise cannot_say(what, "not_next", "SASE negates over a whole stretch, which is not_followed_by.")
         return
     if not isinstance(element.body, Variable):
-        raise cannot_say(what, "a group")
+        raise cannot_say(what, "a group, one_of or all_of")
+    if element.having is not None:
+        raise cannot_say(what, "having")
+    if element.within_since is not None:
+        raise cannot_say(what, "a window since an element", "SASE has one window for the whole pattern.")
     if element.optional:
         raise cannot_say(what, "an optional element")
     if element.body.folds:
@@ -70,7 +77,7 @@ def _check(element: Element | Not) -> None:
         return
     for is_there, part in (
         (loop.minimum != 1 or loop.maximum is not None, f"the quantifier {quantifier(loop)}; its only one is +"),
-        (loop.greedy, "greedy"),
+        (loop.greedy, "whole" if loop.whole else "greedy"),
         (loop.until is not None, "until"),
         (loop.gaps is not None, "a bound between repetitions"),
     ):

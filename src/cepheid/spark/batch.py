@@ -96,6 +96,10 @@ class BatchPlan(Plan):
         self.movement = movement
         super().__init__(tree, rows, partition_by, order_by, asked, options)
 
+    @property
+    def has_whole_partitions(self) -> bool:
+        return self.movement.shuffle != "spark"
+
     @cached_property
     def buckets(self) -> int:
         """How many buckets the keys are spread over."""

@@ -6,6 +6,7 @@ replaced by a name; what is left is given to Spark with DataFrames for these nam
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -68,18 +69,24 @@ class _Query:
         return FoundRowPatterns(plan).matches
 
     def _run(self, with_sql: str, text: str) -> DataFrame:
-        """Run SQL in which tables and results of clauses are known by their names, as common table expressions."""
+        """Run SQL that names tables and results of clauses.
+
+        Spark takes DataFrames in braces. A result stands in one place, a table may also qualify columns: it becomes a
+        common table expression.
+        """
         whole = with_sql + text
-        known = {**self._tables, **self._found}
         words = {token.text.strip("`").casefold() for token in tokenize(whole) if token.is_name}
-        used = {name: frame for name, frame in known.items() if name.casefold() in words}
-        # Braces are Spark's for the names of DataFrames.
-        escaped = whole.replace("{", "{{").replace("}", "}}")
-        if not used:
+        tables = {name: frame for name, frame in self._tables.items() if name.casefold() in words}
+        results = {name: frame for name, frame in self._found.items() if name in words}
+        if not tables and not results:
             return self._session.sql(whole)
-        given = ", ".join(f"`{name}` AS (SELECT * FROM {{{name}}})" for name in used)
-        arguments: dict[str, Any] = dict(used)
-        return self._session.sql(_with_given(escaped, given), **arguments)
+        escaped = whole.replace("{", "{{").replace("}", "}}")
+        for name in results:
+            escaped = re.sub(rf"\b{name}\b", f"{{{name}}}", escaped)
+        if tables:
+            escaped = _with_given(escaped, ", ".join(f"`{name}` AS (SELECT * FROM {{{name}}})" for name in tables))
+        arguments: dict[str, Any] = {**tables, **results}
+        return self._session.sql(escaped, **arguments)
 
 
 def _with_given(text: str, given: str) -> str:

@@ -83,15 +83,15 @@ if PLACE is None:
     )
 
 
-def announce_compilation() -> None:
-    """Say so before the first call of the kernel if it must be compiled: otherwise the program would seem to hang."""
-    global _is_announced
-    if not _is_announced and (PLACE is None or not any(PLACE.glob("drive.match_sorted*.nbc"))):
+def announce_compilation(entrance: str = "drive.match_sorted") -> None:
+    """Say so before the first call of an entrance of the kernel if it must be compiled: otherwise the program would
+    seem to hang."""
+    if entrance not in _announced and (PLACE is None or not any(PLACE.glob(f"{entrance}*.nbc"))):
         logger.warning("compiling the engine, once for this machine and version: this takes about a minute")
-    _is_announced = True
+    _announced.add(entrance)
 
 
-_is_announced = False
+_announced: set[str] = set()
 
 
 class _Locator:

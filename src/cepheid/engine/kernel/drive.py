@@ -44,7 +44,7 @@ def reset_slot(a, w, slot, first):
     w.slots[slot, K_FIRST_ALLOWED] = first
     w.slots[slot, K_ALLOWED_BEFORE] = first
     w.slots[slot, K_FORBIDDEN_AT] = -NEVER
-    w.slots[slot, K_SILENT_UNTIL] = -NEVER
+    w.slots[slot, K_SILENT_UNTIL] = -NEVER - 1
     w.counters[Q_FREE_TIMER] = NONE
     w.counters[Q_USED_TIMERS] = 0
 

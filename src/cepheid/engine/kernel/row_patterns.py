@@ -164,13 +164,11 @@ def scan(
                 cursor[C_PARTITION], cursor[C_START] = partition, start
                 cursor[C_STAMP] += 1
                 stamp, number, noted = cursor[C_STAMP], cursor[C_NUMBER], 0
-                steps, waiting, trail, lacks = 0, 0, 0, DONE
+                waiting, trail, lacks = 0, 0, DONE
+                # Rows that are taken cost nothing of the budget, nor does what the memory bounds already.
+                left = budget + (len(instructions) * (end - start) if memory >= BY_ROW_OF_START else 0)
                 pc, row, flags = 0, start, 0
                 while True:
-                    steps += 1
-                    if steps > budget:
-                        lacks = OVER_BUDGET
-                        break
                     code, fails = instructions[pc, I_CODE], False
                     slot = instructions[pc, I_SLOT]
                     if slot >= 0 and flags == 0 and memory != FORGET:
@@ -291,6 +289,10 @@ def scan(
                     if fails:
                         if waiting == 0:
                             break
+                        if left == 0:
+                            lacks = OVER_BUDGET
+                            break
+                        left -= 1
                         waiting -= 1
                         pc, row, flags = ways[waiting, 0], ways[waiting, 1], ways[waiting, 2]
                         if memory == BY_ROW:

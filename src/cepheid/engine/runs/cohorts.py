@@ -50,7 +50,7 @@ def _run(
     tables: Tables, columns: Columns, bounds: Integers, where: Callable[[int, int], str], pool: CohortPool
 ) -> _Listed:
     """Call the kernel until it is done, give it more memory when it asks, and gather what it puts out."""
-    announce_compilation()
+    announce_compilation("cohorts.match_cohorts")
     listed = _Listed()
     limit = state_limit(tables.max_state_bytes)
     progress = np.array([0, bounds[0]], np.int64)

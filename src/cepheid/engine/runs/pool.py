@@ -77,7 +77,8 @@ def with_slots(pool: Pool, count: int) -> Pool:
     lists[:, l.L_HEAD :: l.L_SIZE] = l.NONE
     slots = np.full((count - len(pool.slots), pool.slots.shape[1]), l.NONE, np.int64)
     slots[:, [l.K_LIVE, l.K_FIRST_ALLOWED, l.K_ALLOWED_BEFORE]] = 0
-    slots[:, [l.K_FORBIDDEN_AT, l.K_SILENT_UNTIL]] = -l.NEVER
+    slots[:, l.K_FORBIDDEN_AT] = -l.NEVER
+    slots[:, l.K_SILENT_UNTIL] = -l.NEVER - 1
     pool = pool._replace(lists=np.concatenate((pool.lists, lists)), slots=np.concatenate((pool.slots, slots)))
     if count > 1 and len(pool.buckets) > 1 and len(pool.owner) == 1:  # until now all runs belonged to slot 0
         pool = pool._replace(owner=np.zeros(len(pool.runs), np.int32))

@@ -105,7 +105,8 @@ class Tables:
         """The same tables without what cannot travel to another process: conditions stay as their text."""
         predicates, having = _as_texts(self.automaton.predicates), _as_texts(self.automaton.having)
         automaton = replace(self.automaton, predicates=predicates, having=having, registers=Registers.laid_out(()))
-        return replace(self, automaton=automaton, taken_before=self.fingerprint)
+        columns = tuple(SparkExpression("a value", (str(value),), type=value.type) for value in self.columns)
+        return replace(self, automaton=automaton, columns=columns, taken_before=self.fingerprint)
 
 
 def _as_texts(predicates: tuple[Predicate, ...]) -> tuple[Predicate, ...]:
