@@ -60,7 +60,8 @@ STREAM: list[tuple[str, Any]] = [
 
 
 def ids(cases: list[tuple[str, Any]]) -> list[str]:
-    return [f"{name}-{value if not callable(value) else 'Column'}" for name, value in cases]
+    """Names that are the same in every process: a function is shown with its address."""
+    return [f"{name}-{value}".replace(str(F.col), "Column") for name, value in cases]
 
 
 def given(value: Any) -> Any:
