@@ -4,7 +4,7 @@ In: the pattern's tables, columns of events, a pool of cohorts and histories. Ou
 their emission. Called by `engine.compact`; `tables.compact` says for which patterns this gives the same answer as runs
 (`events`), and proves it.
 
-1. A *cohort* is a run whose node is a set of histories (`histories`). It is shown an event as a run is (`events.step`):
+1. A *cohort* is a run whose node is a set of histories (`histories`). It sees an event as a run does (`stepping.step`):
    what it takes becomes one new history, whatever the number of partial matches behind it.
 2. Of two cohorts with the same position, open continuations, rivals, registers and, where a bound since the previous
    event lies ahead, time of the last event, one takes over the histories of the other. A table of buckets (`twins`)

@@ -19,7 +19,7 @@ and, where a bound since the previous event lies at the position, time of the la
 
 **Proof** that cohorts emit what runs emit, at the same events and in the same order.
 
-a. *Same future.* What a run does with an event (`events.step`) is a function of its position, open continuations and
+a. *Same future.* What a run does with an event (`stepping.step`) is a function of its position, open continuations and
    rivals, registers, the time of its last event where a bound since it lies at the position, and whether the event is
    the one right after its last (rules 2, 4, 5, 6, 7). Fresh cohorts are kept apart from the others until that event
    has been shown, so all of this is the same for the members of a cohort, and a function of the cohort. By induction
