@@ -10,7 +10,7 @@ from conformance.features import covering_sample, features_of
 from conformance.run import Case
 from pyspark.sql import SparkSession
 
-SIZE = 60
+SIZE = 70
 """About half a second a case; `python tests/conformance/run.py --engine batch --all` runs them all."""
 
 
@@ -41,8 +41,10 @@ def test_the_sample_on_spark(cases: list[Case], spark: SparkSession) -> None:
 
 def test_a_wrong_answer_is_noticed(cases: list[Case], spark: SparkSession) -> None:
     right = next(case for case in cases if case.matches and case.timeouts)
-    fewer = Case({**right.data, "id": "fewer", "matches": right.data["matches"][1:]})
-    later = Case({**right.data, "id": "later", "timeouts": [{**t, "at": t["at"] + 1} for t in right.data["timeouts"]]})
+    fewer = Case({**right.data, "id": "fewer:1", "matches": right.data["matches"][1:]})
+    later = Case(
+        {**right.data, "id": "later:1", "timeouts": [{**t, "at": t["at"] + 1} for t in right.data["timeouts"]]}
+    )
     tally = conformance.run_on_spark([right, fewer, later], spark)
     assert [problem.split(":")[0] for problem in tally.problems] == ["fewer", "later"]
     assert (tally.passes, tally.failures) == (1, 2)

