@@ -36,6 +36,40 @@ def test_at_the_end_of_the_input_a_not_next_does_not_cut_short_the_nots_beside_i
     assert '"matches": [{"v1": [1]}]' in as_probe(case, "")
 
 
+SINCE_FIRST = {"link": "followed_by", "name": "v3", "within_since": {"var": "v1", "t": 4}}
+
+
+@pytest.mark.parametrize(
+    ("elements", "skip", "times", "reported"),
+    [
+        # the match of the event that completes it forbids the start of a run that is out of time on arrival
+        (
+            [{"link": "followed_by_any", "name": "v2"}, SINCE_FIRST],
+            {"kind": "to_first", "target": "v1"},
+            (6, 8, 9, 11),
+            2,
+        ),
+        # a match decided as time moved to that moment does
+        (
+            [
+                {"link": "followed_by", "group": [{"link": "begin", "name": "v2"}, SINCE_FIRST], "optional": True},
+                {"link": "not_next", "name": "n1", "within_prev": 5},
+            ],
+            {"kind": "to_next"},
+            (3, 8),
+            1,
+        ),
+    ],
+)
+def test_a_run_out_of_time_on_arrival_is_reported_at_the_moment_that_forbids_its_start(
+    elements: list[Json], skip: Json, times: tuple[int, ...], reported: int
+) -> None:
+    events = [{"t": time, "id": time, "name": "a", "price": 0} for time in times]
+    case = {"pattern": {**pattern(*elements), "skip": skip}, "events": events}
+    assert examine(case) == "with matches"
+    assert as_probe(case, "").count('"at"') >= reported
+
+
 def test_a_difference_is_noticed_and_shrunk(monkeypatch: pytest.MonkeyPatch) -> None:
     from conformance import search
 

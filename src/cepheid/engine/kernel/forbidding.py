@@ -4,8 +4,9 @@ Compiled functions for the kernel. All skip strategies but `to_next` forbid ever
 a partition tells them; `to_next` forbids single starts, each noted with its event.
 
 A timeout is decided before the matches of its moment (rule 9), so it counts if its start was forbidden at that very
-moment, by an event handled before; only count windows end in the midst of a moment. Hence the moment of forbidding is
-kept: what was forbidden before the last such moment is told apart from what that moment forbade.
+moment, by an event handled before; only count windows and bounds since a variable (rule 17) end in the midst of a
+moment. Hence the moment of forbidding is kept: what was forbidden before the last such moment is told apart from what
+that moment forbade.
 """
 
 from __future__ import annotations

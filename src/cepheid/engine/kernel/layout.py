@@ -33,7 +33,7 @@ P_NOT_BEFORE_READS = 16
 """Whether a not at the start reads variables."""
 P_LINGERS = 17
 """Whether a run whose start is forbidden stays to the end of that moment: it may time out then (rule 9). Only count
-windows end in the midst of a moment."""
+windows and bounds since a variable end in the midst of a moment."""
 P_ONCE_PER = 18
 """The least time between two reported matches (rule 19); 0 without one."""
 P_SINCE = 19

@@ -246,7 +246,7 @@ class _Tabulation:
         params[l.P_SINCE] = any(take.since for position in automaton.positions for take in _takes(position))
         params[l.P_ONCE_PER] = 0 if automaton.once_per is None else _length(automaton.once_per)
         params[l.P_DOMINANCE] = dominance.decide(automaton, options.timeouts, options.dominance).dominance.value
-        params[l.P_LINGERS] = options.timeouts and isinstance(window, EventCount)
+        params[l.P_LINGERS] = options.timeouts and (isinstance(window, EventCount) or params[l.P_SINCE])
         params[l.P_NOT_BEFORE] = len(automaton.not_before)
         params[l.P_NOT_BEFORE_READS] = any(automaton.predicates[i].reads_variables for i in automaton.not_before)
         params[l.P_MAX_RUNS] = options.max_runs
