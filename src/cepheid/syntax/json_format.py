@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import NoReturn, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 from cepheid.errors import MalformedPatternError
 from cepheid.syntax.durations import to_text
@@ -105,10 +105,29 @@ def from_json(text: str) -> PatternTree:
         raise MalformedPatternError("JSON", f"it cannot be read: {error}", "Give smaller numbers.") from None
     except RecursionError:
         raise _too_deep() from None
+    if _is_deeper_than(data, DEEPEST_JSON):
+        raise _too_deep()
     try:
         return read_pattern(data)
     except RecursionError:
         raise _too_deep() from None
+
+
+DEEPEST_JSON = 1_000
+"""Lists and objects within one another that are read; a pattern of fifty nested groups needs a tenth of that."""
+
+
+def _is_deeper_than(data: Any, levels: int) -> bool:
+    """Whether lists and objects are nested more deeply; asked without recursion, whatever Python's limit for it is."""
+    level = [data]
+    for _ in range(levels):
+        children = (
+            item.values() if isinstance(item, dict) else item for item in level if isinstance(item, dict | list)
+        )
+        level = [child for inner in children for child in inner]
+        if not level:
+            return False
+    return True
 
 
 def _too_deep() -> MalformedPatternError:
