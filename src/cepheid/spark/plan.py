@@ -77,13 +77,7 @@ class Plan:
         self.tables(timeouts=False)  # refuse now what the engine cannot run
         if has_local_workers(rows):
             use_this_python(rows)
-            is_compact = self.tables(timeouts=False).compact.is_compact
-            warm_up(is_compact and self.has_whole_partitions)  # local workers find the compiled kernel on this machine
-
-    @property
-    def has_whole_partitions(self) -> bool:
-        """Whether the engine is given a partition at once, not in parts."""
-        return False
+            warm_up(self.tables(timeouts=False).compact.is_compact)  # local workers find the compiled kernel here
 
     def check_time(self) -> None:
         """Refuse times that this kind of plan cannot take."""
