@@ -6,8 +6,8 @@ Arrow table.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -36,8 +36,17 @@ class Shape:
     with_moment: bool = False
     every_row: bool = False
     summaries: tuple[Summary, ...] = ()
+    of_variable: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The columns that a variable's events have, where not all events have the same."""
     counts: bool = False
     """Matches are counted instead, and their summaries added up: see `counts`."""
+
+    def columns_of(self, variable: str) -> tuple[str, ...]:
+        """What is shown of a variable's events."""
+        shown, own = self.columns or (), self.of_variable.get(variable)
+        if own is None:
+            return shown
+        return own if set(own) <= set(shown) else tuple(name for name in shown if name in own)
 
     @property
     def own_columns(self) -> tuple[str, ...]:
@@ -102,14 +111,14 @@ def _one_row(
     by_place = _by_place(found, starts)
     for number, name in enumerate(shape.variables if shape.columns is not None else ()):
         if by_place is not None and number in by_place and name not in shape.looping:
-            columns[name] = _structs(events, shape, by_place[number])
+            columns[name] = _structs(events, shape.columns_of(name), np.ascontiguousarray(by_place[number]))
             continue
         mine = found.variable == number
         match, row = found.match[mine], found.row[mine]
         if name in shape.looping:
-            columns[name] = _lists(events, shape, match, row, len(names))
+            columns[name] = _lists(events, shape.columns_of(name), match, row, len(names))
         else:
-            columns[name] = _singles(events, shape, match, row, len(names))
+            columns[name] = _singles(events, shape.columns_of(name), match, row, len(names))
     return pa.table(columns)
 
 
@@ -131,7 +140,7 @@ def _by_place(found: Assignments, starts: Integers) -> dict[int, Integers] | Non
     if len(set(variables)) < length or (found.variable.reshape(count, length) != variables).any():
         return None
     rows = found.row.reshape(count, length)
-    return {int(variable): np.ascontiguousarray(rows[:, place]) for place, variable in enumerate(variables)}
+    return {int(variable): rows[:, place] for place, variable in enumerate(variables)}
 
 
 def _every_row(
@@ -165,16 +174,16 @@ def moments_of(at: Integers, events: Arranged) -> pa.Array:
     return pa.array(at, pa.int64())
 
 
-def _structs(events: Arranged, shape: Shape, row: Integers) -> pa.StructArray:
+def _structs(events: Arranged, shown: tuple[str, ...], row: Integers) -> pa.StructArray:
     """The wanted columns of some rows."""
-    taken = events.taken(shape.columns or (), row)
+    taken = events.taken(shown, row)
     arrays = [column.chunk(0) if column.num_chunks == 1 else column.combine_chunks() for column in taken.columns]
     return pa.StructArray.from_arrays(arrays, fields=list(taken.schema))
 
 
-def _singles(events: Arranged, shape: Shape, match: Integers, row: Integers, count: int) -> pa.Array:
+def _singles(events: Arranged, shown: tuple[str, ...], match: Integers, row: Integers, count: int) -> pa.Array:
     """One struct per match, NULL where the variable took nothing."""
-    structs = _structs(events, shape, row)
+    structs = _structs(events, shown, row)
     if len(match) == count:  # every match has one, in their order
         return structs
     places = np.full(count, -1, np.int64)
@@ -182,7 +191,7 @@ def _singles(events: Arranged, shape: Shape, match: Integers, row: Integers, cou
     return structs.take(pa.array(places, mask=places < 0))
 
 
-def _lists(events: Arranged, shape: Shape, match: Integers, row: Integers, count: int) -> pa.Array:
+def _lists(events: Arranged, shown: tuple[str, ...], match: Integers, row: Integers, count: int) -> pa.Array:
     """One list of structs per match, empty where the variable took nothing."""
     offsets = np.searchsorted(match, np.arange(count + 1)).astype(np.int32)
-    return pa.ListArray.from_arrays(pa.array(offsets), _structs(events, shape, row))
+    return pa.ListArray.from_arrays(pa.array(offsets), _structs(events, shown, row))

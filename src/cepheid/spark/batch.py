@@ -31,6 +31,7 @@ from cepheid.spark.plan import Plan
 from cepheid.spark.session import advice
 from cepheid.spark.shipping import mapped, shipped
 from cepheid.spark.sorted_rows import MatchSorted
+from cepheid.spark.steps import StepTables
 from cepheid.spark.timelines import timeline_of
 from cepheid.spark.workers import BUCKET, MatchPacked, Pack, mask_name
 from cepheid.syntax.tree import PatternTree
@@ -87,9 +88,10 @@ class Found:
         """Draw matches and events of up to `n` partitions on a time axis. Runs the query and collects what is drawn."""
         plan = self._plan
         drawn = BatchPlan(
-            plan.tree, plan.rows, plan.partition_by, plan.order_by, Asked(), plan.movement, plan.options
+            plan.tree, plan.rows, plan.partition_by, plan.order_by, Asked(), plan.movement, plan.options, plan.steps
         ).result(timeouts=False)
-        return timeline_of(drawn, plan.rows, plan.tree, plan.partition_by, plan.order_by, n)
+        rows = plan.rows if plan.steps is None else plan.rows.drop(*plan.steps.role_names)
+        return timeline_of(drawn, rows, plan.tree, plan.partition_by, plan.order_by, n)
 
 
 class BatchPlan(Plan):
@@ -104,9 +106,10 @@ class BatchPlan(Plan):
         asked: Asked,
         movement: Movement,
         options: Options,
+        steps: StepTables | None = None,
     ) -> None:
         self.movement = movement
-        super().__init__(tree, rows, partition_by, order_by, asked, options)
+        super().__init__(tree, rows, partition_by, order_by, asked, options, steps)
 
     @cached_property
     def buckets(self) -> int:
@@ -226,7 +229,7 @@ class BatchPlan(Plan):
             rows=rows_that_travel(self.all_rows_travel),
             buckets=buckets if self.movement.buckets or not self.partition_by else f"{buckets}, by the input's size",
             shuffle=moved[self.movement.shuffle],
-            further=(("faster with", advice(self.rows.sparkSession)),),
+            further=(("keys", self.keys_by_step), ("faster with", advice(self.rows.sparkSession))),
             warnings=()
             if self.partition_by
             else ("One bucket: without partition_by nothing is parallel. Name the columns that a match shares.",),

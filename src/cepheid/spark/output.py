@@ -5,8 +5,8 @@ In: what the caller asked for. Out: `Output`. Shared by the batch and the stream
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -15,6 +15,7 @@ from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import ArrayType, DataType, IntegerType, LongType, StringType, StructField, StructType
 
 from cepheid.automaton.model import Automaton
+from cepheid.conditions import Schema
 from cepheid.conditions.expression import Aggregate, AggregateFunction
 from cepheid.conditions.measures import Measure, bind_measures
 from cepheid.conditions.printing import quoted
@@ -23,7 +24,6 @@ from cepheid.rows.assemble import Shape
 from cepheid.rows.columns import shown_columns
 from cepheid.rows.counts import refuse_other_measures
 from cepheid.rows.summaries import Summary
-from cepheid.spark.analysis import schema_of
 from cepheid.spark.frames import arrow_schema
 from cepheid.spark.masks import to_column
 from cepheid.syntax.tree import PatternTree
@@ -41,6 +41,17 @@ _FUNCTIONS = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class EventColumns:
+    """The columns of the events, as far as the result needs to know them."""
+
+    rows: DataFrame
+    schema: Schema
+    shown: tuple[str, ...]
+    of_variable: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Those of a variable's events, where not all events have the same."""
+
+
 class Output:
     """The form of the result for one pattern and one DataFrame."""
 
@@ -48,19 +59,20 @@ class Output:
         self,
         asked: Asked,
         tree: PatternTree,
-        rows: DataFrame,
+        events: EventColumns,
         automaton: Automaton,
         partition_by: tuple[str, ...],
         order_by: tuple[str, ...],
     ) -> None:
-        self._rows = rows
+        self._rows = rows = events.rows
+        self._of_variable = events.of_variable
         self._automaton = automaton
         self._partition_by = partition_by
         self._time = rows.schema[order_by[0]].dataType
-        self.measures = bind_measures(dict(asked.measures), tree, schema_of(rows), partition_by)
+        self.measures = bind_measures(dict(asked.measures), tree, events.schema, partition_by)
         self.every_row = asked.rows == "all"
         bare = bool(self.measures) and not self.every_row and asked.columns is None
-        self.columns = None if bare else shown_columns(rows.schema.names, asked.columns)
+        self.columns = None if bare else shown_columns(events.shown, asked.columns)
         shown = self.columns or ()
         self.travelling = tuple(dict.fromkeys((*partition_by, *order_by, *shown)))
         """The columns of the events that the workers need beside bits and values."""
@@ -101,6 +113,7 @@ class Output:
             with_moment=timeouts,
             every_row=self.every_row,
             summaries=tuple(self._summary(number) for number in range(len(self._aggregates))),
+            of_variable=self._of_variable,
         )
 
     def argument_columns(self) -> list[Column]:
@@ -140,8 +153,9 @@ class Output:
             return fields + [field for field in event if field.name not in self._partition_by]
         fields += [StructField("start_time", self._time), StructField("end_time", self._time), *moment]
         if self.columns is not None:
+            shape = self.shape(timeouts)
             for name in self._automaton.variables:
-                struct = StructType(event)
+                struct = StructType([StructField(one, by_name[one].dataType) for one in shape.columns_of(name)])
                 fields.append(StructField(name, ArrayType(struct) if name in self._automaton.looping else struct))
         return fields
 
