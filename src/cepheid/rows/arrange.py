@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from cepheid.engine.assignments import Integers
 from cepheid.engine.kernel.sorting import grouped_by_time
 from cepheid.errors import InputError
-from cepheid.rows.columns import distinct_columns, times_of
+from cepheid.rows.columns import canonical, distinct_columns, times_of
 from cepheid.syntax.tree import SpanUnit
 
 __all__ = ["Arranged", "Integers", "arrange"]
@@ -209,9 +209,7 @@ def partition_codes(table: pa.Table, partition_by: tuple[str, ...], encoded: fro
         column = table[name].combine_chunks()
         if pa.types.is_dictionary(column.type) and name not in encoded:  # it may hold a value twice
             column = column.cast(column.type.value_type)
-        if pa.types.is_floating(column.type):  # 0.0 and -0.0 are one key
-            column = pc.add(column, pa.scalar(0.0, column.type))
-        own, size = _encoded(column, name)
+        own, size = _encoded(canonical(column), name)
         if count <= 1:
             codes, count = own, size
         else:
