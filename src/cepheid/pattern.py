@@ -5,6 +5,7 @@ Thin: the builder is in `syntax`, the meaning in the rooms below, which are impo
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from html import escape
@@ -103,7 +104,7 @@ class Pattern(PatternBuilder):
         from cepheid.explain.found import FoundRows, Search
         from cepheid.rows.in_memory import match_rows
 
-        self.check()
+        self._checked()
         known_arguments(single, "match_events", SingleLimits.__annotations__)
         asked = Asked.of(measures, columns, rows)
         checked_nulls(nulls)
@@ -228,7 +229,7 @@ class Pattern(PatternBuilder):
         """
         from cepheid.spark.batch import BatchPlan, Found
 
-        self.check()
+        self._checked()
         if _first(events).isStreaming:
             raise InputError("match_batch() was given a stream.\n  Use match_stream(), or match(), which takes both.")
         asked, order = Asked.of(measures, columns, rows), names(order_by, "order_by")
@@ -268,7 +269,7 @@ class Pattern(PatternBuilder):
         from cepheid.spark.stream.plan import StreamPlan
         from cepheid.spark.stream.time import Timing
 
-        self.check()
+        self._checked()
         if not _first(events).isStreaming:
             raise InputError("match_stream() was given a batch.\n  Use match_batch(), or match(), which takes both.")
         asked, order = Asked.of(measures, columns, rows), names(order_by, "order_by")
@@ -333,6 +334,14 @@ class Pattern(PatternBuilder):
         check(self.tree)
         bind(self.tree, None)
         return self
+
+    def _checked(self) -> None:
+        """Check the pattern before a match, and warn if it defeats itself."""
+        from cepheid.conditions.self_defeating import self_defeating
+
+        self.check()
+        for problem in self_defeating(self.tree):
+            warnings.warn(problem, stacklevel=3)
 
     def automaton(self) -> Automaton:
         """The automaton of the pattern; print it to read it. Windows that are durations are in microseconds."""
