@@ -103,7 +103,7 @@ class Pattern(PatternBuilder):
         """
         from cepheid.conditions.casting import zone_of
         from cepheid.explain.found import FoundRows, Search
-        from cepheid.rows.in_memory import match_rows
+        from cepheid.rows.in_memory import count_rows, match_rows
 
         self._checked()
         known_arguments(single, "match_events", SingleLimits.__annotations__)
@@ -117,8 +117,12 @@ class Pattern(PatternBuilder):
         def found(asked: Asked) -> Found:
             return match_rows(self.tree, given, given.partition_by, order, options, asked, nulls, time_zone)
 
+        def counts() -> pa.Table:
+            return count_rows(self.tree, given, given.partition_by, order, options, asked.measures, nulls, time_zone)
+
         search = Search(self.tree, given, order)
-        return FoundRows(found(asked), search, None if asked == EVERYTHING else lambda: found(EVERYTHING))
+        whole = None if asked == EVERYTHING else lambda: found(EVERYTHING)
+        return FoundRows(found(asked), search, whole, counts)
 
     def count_events(
         self,
@@ -126,22 +130,26 @@ class Pattern(PatternBuilder):
         *,
         partition_by: Keys = None,
         order_by: str | Iterable[str] | None = None,
+        measures: Mapping[str, str] | None = None,
         nulls: Nulls = "error",
         time_zone: str = "UTC",
         limits: Limits | None = None,
         **single: Unpack[SingleLimits],
     ) -> pa.Table:
         """How many matches end with each event of rows in memory, as an Arrow table: a row for each event that ends
-        any, with the partition columns, `end_time` and `matches`. The arguments are those of `match_events`.
+        any, with the partition columns, `end_time`, `matches`, and for each measure its total over all of these
+        matches. Measures must be COUNT or SUM over one variable. The arguments are those of `match_events`.
 
         With `no_skip` the matches are counted without being built, so that there may be billions of them; where
-        `explain` says that batch and memory keep each partial match by itself, they are built and then counted.
+        `explain` says that each partial match is kept by itself, they are built and then counted.
 
         >>> from cepheid import Pattern
         >>> rise = Pattern.begin("low").where("price < 5").followed_by_any("high").where("price > 5").within(10)
         >>> rows = [{"t": 1, "price": 3}, {"t": 2, "price": 4}, {"t": 9, "price": 12}]
         >>> rise.count_events(rows, order_by="t").to_pylist()
         [{'end_time': 9, 'matches': 2}]
+        >>> rise.count_events(rows, order_by="t", measures={"lows": "SUM(low.price)"}).to_pylist()
+        [{'end_time': 9, 'matches': 2, 'lows': 7}]
         """
         from cepheid.conditions.casting import zone_of
         from cepheid.rows.in_memory import count_rows
@@ -153,7 +161,8 @@ class Pattern(PatternBuilder):
         options = _engine_options(limits_of(limits, single))
         order = names(order_by, "order_by")
         given = self._events(events, partition_by, order, time_zone)
-        return count_rows(self.tree, given, given.partition_by, order, options, nulls, time_zone)
+        asked = Asked.of(measures, None, "one")
+        return count_rows(self.tree, given, given.partition_by, order, options, asked.measures, nulls, time_zone)
 
     def match(
         self,

@@ -35,9 +35,16 @@ class Search:
 class FoundRows(Found):
     """What a pattern found in rows. It iterates over the matches, has a length, and displays itself in a notebook."""
 
-    def __init__(self, found: Found, search: Search, whole: Callable[[], Found] | None = None) -> None:
+    def __init__(
+        self,
+        found: Found,
+        search: Search,
+        whole: Callable[[], Found] | None = None,
+        counts: Callable[[], pa.Table] | None = None,
+    ) -> None:
         super().__init__(found.matches_table, lambda: found.timeouts_table)
         self._search = search
+        self._counts = counts
         self._whole = whole
         """The same search with whole events, where measures or other rows were asked for."""
 
@@ -54,6 +61,13 @@ class FoundRows(Found):
     def count(self) -> int:
         """How many rows `matches` has."""
         return len(self)
+
+    def counts(self) -> pa.Table:
+        """How many matches end with each event, and the totals of measures over all of them, as an Arrow table.
+
+        `pattern.count_events` gives the same without looking for the matches first.
+        """
+        return pa.table({}) if self._counts is None else self._counts()
 
     def to_arrow(self) -> pa.Table:
         """The matches as an Arrow table."""

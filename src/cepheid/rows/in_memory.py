@@ -20,8 +20,9 @@ from cepheid.automaton.construction import build
 from cepheid.automaton.model import Automaton
 from cepheid.conditions import bind
 from cepheid.engine.assignments import Assignments
-from cepheid.engine.columns import columns
-from cepheid.engine.matcher import count_partitions, counted, match_partitions
+from cepheid.engine.columns import columns, may_be_taken
+from cepheid.engine.counts import counted
+from cepheid.engine.matcher import count_partitions, match_partitions
 from cepheid.engine.tables.representation import NotCompiled
 from cepheid.engine.tables.tabulate import Options, tabulate
 from cepheid.errors import InputError, MalformedPatternError
@@ -31,6 +32,7 @@ from cepheid.reference.outcome import Match, Timeout
 from cepheid.rows.arrange import Arranged, arrange
 from cepheid.rows.assemble import Shape, assemble
 from cepheid.rows.columns import check_range, distinct_columns, shown_columns, without_nulls
+from cepheid.rows.counts import counts_table, refuse_other_measures, summed_of
 from cepheid.rows.given import to_table
 from cepheid.rows.measured import Measured
 from cepheid.rows.steps import Events
@@ -103,7 +105,7 @@ def match_rows(
 
     def found(timeouts: bool) -> pa.Table:
         decided = _run(automaton, events, replace(options, timeouts=timeouts))[timeouts]
-        read = measured.read(events, decided, automaton.variables)
+        read = measured.read(events, measured.taken(decided), automaton.variables)
         summaries = measured.summaries(automaton, read)
         shape = Shape(automaton.variables, automaton.looping, shown, timeouts, every_row, summaries, given.own)
         shape.check_names(events.partition_by, measured.names)
@@ -118,24 +120,30 @@ def count_rows(
     partition_by: tuple[str, ...],
     order_by: tuple[str, ...],
     options: Options,
+    measures: tuple[tuple[str, str], ...] = (),
     nulls: str = "error",
     time_zone: str = "UTC",
 ) -> pa.Table:
-    """How many matches end with each event: the partition columns, `end_time` and `matches`, a row an event that ends
-    any."""
+    """How many matches end with each event: the partition columns, `end_time`, `matches` and the totals of measures, a
+    row an event that ends any."""
     given = rows if isinstance(rows, Events) else Events.plain(to_table(rows), partition_by, time_zone)
     if not given.table.column_names:
         return pa.table({})
     keys, events, automaton = _prepared(tree, given, order_by, nulls)
+    measured = Measured(dict(measures), tree, given.schema, keys)
+    refuse_other_measures(measured.measures)
     try:
         tables = tabulate(automaton, options)
-        counts = count_partitions(tables, columns(events, tables), events.bounds, events.where)
+        cells = columns(events, tables)
+        read = measured.read(events, lambda some: may_be_taken(cells, tables, some), automaton.variables)
+        summaries = measured.summaries(automaton, read)
+        counts = count_partitions(tables, cells, events.bounds, summed_of(read, summaries), events.where)
     except NotCompiled:
-        counts = counted(_run(automaton, events, options)[0])
-    named = list(zip(keys, events.taken(keys, counts[:, 0]).columns, strict=True))
-    if events.order_by:
-        named.append(("end_time", events.taken(events.order_by[:1], counts[:, 0]).column(0)))
-    return pa.table([*(column for _, column in named), counts[:, 1]], names=[*(name for name, _ in named), "matches"])
+        found, _ = _run(automaton, events, options)
+        read = measured.read(events, measured.taken(found), automaton.variables)
+        summaries = measured.summaries(automaton, read)
+        counts = counted(found, summed_of(read, summaries))
+    return measured.finished(counts_table(read, counts, summaries))
 
 
 def _prepared(

@@ -6,13 +6,13 @@ In: what the caller asked for. Out: `Output`. Shared by the batch and the stream
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_type
-from pyspark.sql.types import ArrayType, DataType, IntegerType, StringType, StructField, StructType
+from pyspark.sql.types import ArrayType, DataType, IntegerType, LongType, StringType, StructField, StructType
 
 from cepheid.automaton.model import Automaton
 from cepheid.conditions import Schema
@@ -22,6 +22,7 @@ from cepheid.conditions.printing import quoted
 from cepheid.options import Asked
 from cepheid.rows.assemble import Shape
 from cepheid.rows.columns import shown_columns
+from cepheid.rows.counts import refuse_other_measures
 from cepheid.rows.summaries import Summary
 from cepheid.spark.frames import arrow_schema
 from cepheid.spark.masks import to_column
@@ -82,6 +83,26 @@ class Output:
         so the order of the measures must not matter."""
         self._types = self._types_of_aggregates()
         self.shape(timeouts=False).check_names(partition_by, [measure.name for measure in self.measures])
+
+    def counts_shape(self, with_moment: bool) -> Shape:
+        """The form where matches are counted."""
+        refuse_other_measures(self.measures)
+        return replace(self.shape(with_moment), every_row=False, counts=True)
+
+    def counts_schema(self, with_moment: bool) -> StructType:
+        """The columns that come from the workers where matches are counted."""
+        fields = [self._rows.schema[name] for name in self._partition_by]
+        fields = [StructField(field.name, field.dataType) for field in fields]
+        fields.append(StructField("end_time", self._time))
+        fields += [StructField("at", _moment_type(self._time))] if with_moment else []
+        fields.append(StructField("matches", LongType()))
+        fields += [StructField(_aggregate_name(i), kind) for i, kind in enumerate(self._types)]
+        return StructType(fields)
+
+    def counts_names(self, with_moment: bool) -> tuple[str, ...]:
+        """The columns of the counts beside the measures."""
+        names = self.counts_schema(with_moment).names
+        return tuple(names[: len(names) - len(self._types)])
 
     def shape(self, timeouts: bool) -> Shape:
         """The form that the workers give to it."""

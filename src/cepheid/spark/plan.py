@@ -87,8 +87,7 @@ class Plan:
         self.tables(timeouts=False)  # refuse now what the engine cannot run
         if has_local_workers(rows):
             use_this_python(rows)
-            is_compact = self.tables(timeouts=False).compact.is_compact
-            warm_up(is_compact and self.has_whole_partitions)  # local workers find the compiled kernel on this machine
+            warm_up(self.tables(timeouts=False).compact.is_compact)  # local workers find the compiled kernel here
 
     @property
     def added_columns(self) -> tuple[str, ...]:
@@ -99,11 +98,6 @@ class Plan:
     def keys_by_step(self) -> str:
         """What the keys are, for explanations, where they differ by element."""
         return "" if self.steps is None else " ".join(self.steps.steps.described())
-
-    @property
-    def has_whole_partitions(self) -> bool:
-        """Whether the engine is given a partition at once, not in parts."""
-        return False
 
     def check_time(self) -> None:
         """Refuse times that this kind of plan cannot take."""

@@ -30,7 +30,7 @@ from cepheid.spark.steps import StepTables
 from cepheid.spark.stream.accounts import OBSERVED, READ, counted, read_rows
 from cepheid.spark.stream.checkpoint.identity import Identity
 from cepheid.spark.stream.control import control_lines, ends, moments
-from cepheid.spark.stream.operator import KIND, LATE, MATCHES, OUTPUT, REJECTED, TIMEOUTS, StreamOperator
+from cepheid.spark.stream.operator import KIND, LATE, MATCHES, OUTPUT, REJECTED, TALLIES, TIMEOUTS, StreamOperator
 from cepheid.spark.stream.outputs import OutputRows
 from cepheid.spark.stream.state.bucket import StreamWork
 from cepheid.spark.stream.time import (
@@ -106,29 +106,36 @@ class StreamPlan(Plan):
         return {name: self.rows.schema[name].dataType.simpleString() for name in names}
 
     def operated(
-        self, timeouts: bool, control: str | None = None, observed: str = "", on_error: str = "stop"
+        self,
+        timeouts: bool,
+        control: str | None = None,
+        observed: str = "",
+        on_error: str = "stop",
+        counts: bool = False,
     ) -> DataFrame:
         """The stream behind the stateful operator: cells by kind. `control`: the directory of the control source;
-        `observed`: what the names of its counts in the query's progress end with."""
+        `observed`: what the names of its counts in the query's progress end with; `counts`: matches are counted
+        instead of built."""
         names = [f"{name}.{observed}" if observed else name for name in (READ, OBSERVED)]
         lines = None if control is None else control_lines(self.session, control)
         prepared = self._prepared(timeouts, names[0], None if lines is None else moments(lines, WATERMARKED))
         packed = mapped(prepared, Pack(), f"`{BUCKET}` int, `{PAYLOAD}` binary")
         if lines is not None:
             packed = packed.unionByName(ends(lines, self.bucket_ids, BUCKET, PAYLOAD))
-        operator = StreamOperator(self.work(timeouts, on_error))
+        operator = StreamOperator(self.work(timeouts, on_error, counts))
         operated = packed.groupBy(BUCKET).transformWithStateInPandas(operator, OUTPUT, "append", "EventTime")
         return operated.observe(names[1], *counted())
 
-    def work(self, timeouts: bool, on_error: str = "stop") -> StreamWork:
+    def work(self, timeouts: bool, on_error: str = "stop", counts: bool = False) -> StreamWork:
         """What the workers must know."""
+        shape = self.output.counts_shape(True) if counts else self.output.shape(timeouts=True)
         arguments = [summary.argument for summary in self.output.shape(True).summaries]
         measured = dict.fromkeys(argument for argument in arguments if argument is not None)
         return StreamWork(
             self.tables(timeouts).for_workers(),
             self.partition_by,
             self.order_by,
-            self.output.shape(timeouts=True),
+            shape,
             timeouts,
             (*self.output.travelling, *measured),
             self.output.travelling,
@@ -140,8 +147,9 @@ class StreamPlan(Plan):
     def rows_of(self, kind: str) -> OutputRows:
         """What takes the rows of one output out of the operator's cells."""
         schema = self._worker_schema(kind)
-        if kind in (MATCHES, TIMEOUTS) and self.output.measures:
-            return OutputRows(kind, schema, self.output.own_names(timeouts=True), self.output.measured())
+        if kind in (MATCHES, TIMEOUTS, TALLIES) and self.output.measures:
+            names = self.output.counts_names(True) if kind == TALLIES else self.output.own_names(timeouts=True)
+            return OutputRows(kind, schema, names, self.output.measured())
         return OutputRows(kind, schema)
 
     def schema(self, kind: str) -> StructType:
@@ -154,6 +162,8 @@ class StreamPlan(Plan):
         operators can follow."""
         fields = self.output.worker_schema(timeouts=True).fields
         moment = next(field.dataType for field in fields if field.name == "at")
+        if kind == TALLIES:
+            fields = self.output.counts_schema(with_moment=True).fields
         if kind in (LATE, REJECTED):
             added = [StructField("reason", StringType())] if kind == REJECTED else []
             added.append(StructField("at", moment))
