@@ -87,9 +87,9 @@ class Pattern(PatternBuilder):
 
         `partition_by` names the columns whose values all events of a match share; leave it out if the pattern names
         them itself. A dict gives a key by step: `{"ip": {"a": "host_ip", "b": "source_ip"}}`. `events` may be a dict as
-        well, with a table for each element. `order_by` names the time of the events, then columns that break ties; without it, rows are taken
-        in the order given. Rows with NULL in these columns are an error; `nulls="drop"` drops them instead. The end of
-        the rows is the end of the input: everything that still waits is decided.
+        well, with a table for each element. `order_by` names the time of the events, then columns that break ties;
+        without it, rows are taken in the order given. Rows with NULL in these columns are an error; `nulls="drop"`
+        drops them instead. The end of the rows is the end of the input: everything that still waits is decided.
 
         `measures`, `columns` and `rows` shape the result as in `match`. `time_zone` is what Spark calls the session's
         time zone: its clock is read by `HOUR(ts)`, and by `TIMESTAMP '…'` where the text names no zone.
@@ -181,7 +181,8 @@ class Pattern(PatternBuilder):
         """Find the pattern in a DataFrame, batch or streaming: `.matches` and `.timeouts` are lazy DataFrames.
 
         `events`, `partition_by` and `order_by` are as in `match_events`, with DataFrames for tables, but `order_by` is
-        required; its first column is the time. Rows with NULL in these columns are an error that shows them; `nulls="drop"` drops them instead.
+        required; its first column is the time. Rows with NULL in these columns are an error that shows them;
+        `nulls="drop"` drops them instead.
 
         A match is one row: the partition columns, `match_id`, `start_time`, `end_time` and one column per variable, a
         struct if it takes one event, an array of structs if it may take more. `columns` selects what the structs hold.
