@@ -5,6 +5,7 @@ Thin: the builder is in `syntax`, the meaning in the rooms below, which are impo
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from html import escape
@@ -85,9 +86,10 @@ class Pattern(PatternBuilder):
         """Find the pattern in rows in memory: dicts, a pandas DataFrame or an Arrow table.
 
         `partition_by` names the columns whose values all events of a match share; leave it out if the pattern names
-        them itself. `order_by` names the time of the events, then columns that break ties; without it, rows are taken
-        in the order given. Rows with NULL in these columns are an error; `nulls="drop"` drops them instead. The end of
-        the rows is the end of the input: everything that still waits is decided.
+        them itself. A dict gives a key by step: `{"ip": {"a": "host_ip", "b": "source_ip"}}`. `events` may be a dict as
+        well, with a table for each element. `order_by` names the time of the events, then columns that break ties;
+        without it, rows are taken in the order given. Rows with NULL in these columns are an error; `nulls="drop"`
+        drops them instead. The end of the rows is the end of the input: everything that still waits is decided.
 
         `measures`, `columns` and `rows` shape the result as in `match`. `time_zone` is what Spark calls the session's
         time zone: its clock is read by `HOUR(ts)`, and by `TIMESTAMP '…'` where the text names no zone.
@@ -103,7 +105,7 @@ class Pattern(PatternBuilder):
         from cepheid.explain.found import FoundRows, Search
         from cepheid.rows.in_memory import count_rows, match_rows
 
-        self.check()
+        self._checked()
         known_arguments(single, "match_events", SingleLimits.__annotations__)
         asked = Asked.of(measures, columns, rows)
         checked_nulls(nulls)
@@ -178,8 +180,9 @@ class Pattern(PatternBuilder):
     ) -> FoundInDataFrame | FoundInStream:
         """Find the pattern in a DataFrame, batch or streaming: `.matches` and `.timeouts` are lazy DataFrames.
 
-        `partition_by` and `order_by` are as in `match_events`, but `order_by` is required; its first column is the
-        time. Rows with NULL in these columns are an error that shows them; `nulls="drop"` drops them instead.
+        `events`, `partition_by` and `order_by` are as in `match_events`, with DataFrames for tables, but `order_by` is
+        required; its first column is the time. Rows with NULL in these columns are an error that shows them;
+        `nulls="drop"` drops them instead.
 
         A match is one row: the partition columns, `match_id`, `start_time`, `end_time` and one column per variable, a
         struct if it takes one event, an array of structs if it may take more. `columns` selects what the structs hold.
@@ -237,7 +240,7 @@ class Pattern(PatternBuilder):
         """
         from cepheid.spark.batch import BatchPlan, Found
 
-        self.check()
+        self._checked()
         if _first(events).isStreaming:
             raise InputError("match_batch() was given a stream.\n  Use match_stream(), or match(), which takes both.")
         asked, order = Asked.of(measures, columns, rows), names(order_by, "order_by")
@@ -277,7 +280,7 @@ class Pattern(PatternBuilder):
         from cepheid.spark.stream.plan import StreamPlan
         from cepheid.spark.stream.time import Timing
 
-        self.check()
+        self._checked()
         if not _first(events).isStreaming:
             raise InputError("match_stream() was given a batch.\n  Use match_batch(), or match(), which takes both.")
         asked, order = Asked.of(measures, columns, rows), names(order_by, "order_by")
@@ -342,6 +345,14 @@ class Pattern(PatternBuilder):
         check(self.tree)
         bind(self.tree, None)
         return self
+
+    def _checked(self) -> None:
+        """Check the pattern before a match, and warn if it defeats itself."""
+        from cepheid.conditions.self_defeating import self_defeating
+
+        self.check()
+        for problem in self_defeating(self.tree):
+            warnings.warn(problem, stacklevel=3)
 
     def automaton(self) -> Automaton:
         """The automaton of the pattern; print it to read it. Windows that are durations are in microseconds."""

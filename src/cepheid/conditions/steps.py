@@ -145,6 +145,11 @@ def elements_of(pattern: PatternTree) -> Iterator[str]:
 def tables_of(pattern: PatternTree, given: Mapping[Any, Any]) -> tuple[dict[str, int], list[Any]]:
     """The number of each element's table, and the tables. Where several elements name one, it is one table."""
     elements = tuple(elements_of(pattern))
+    if not {str(name).casefold() for name in given} & {name.casefold() for name in elements}:
+        raise InputError(
+            f"events are a dict without any element of the pattern ({', '.join(elements)}).\n"
+            "  Give rows as a list of dicts; a dict gives a table for each element."
+        )
     by_element = _by_element(given, elements, "events", "a table")
     tables: list[Any] = []
     numbers: dict[str, int] = {}
