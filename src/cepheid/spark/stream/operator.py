@@ -19,8 +19,8 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from cepheid.spark.cells import rows_of
 from cepheid.spark.stream.accounts import COUNTED
 from cepheid.spark.stream.poison import Handled, handle
-from cepheid.spark.stream.state.bucket import BucketRuns, StreamWork
 from cepheid.spark.stream.state.format import table_bytes
+from cepheid.spark.stream.state.pending import Bucket, BucketWork
 from cepheid.spark.stream.state.store import BucketStore, Head, Saved
 from cepheid.spark.stream.time import REASON, REASONS, TIME, from_spark, timer_for
 from cepheid.spark.workers import PAYLOAD
@@ -43,7 +43,7 @@ class _Sorted:
 class StreamOperator(StatefulProcessor):
     """Matches one bucket at a time; all that lasts is in the store."""
 
-    def __init__(self, work: StreamWork) -> None:
+    def __init__(self, work: BucketWork[Any]) -> None:
         self.work = work
 
     def init(self, handle: StatefulProcessorHandle) -> None:
@@ -75,7 +75,7 @@ class StreamOperator(StatefulProcessor):
         else:
             rows = self._sorted(packed, watermark, head.ended)
 
-        def with_new(bucket: BucketRuns) -> BucketRuns:
+        def with_new(bucket: Bucket) -> Bucket:
             if rows.accepted is not None:
                 bucket.receive(rows.accepted)
             return bucket
@@ -113,7 +113,7 @@ class StreamOperator(StatefulProcessor):
         accepted = accepted.drop_columns([REASON]).combine_chunks() if is_accepted.any() else None
         return _Sorted(accepted, late, rejected)
 
-    def _timer(self, head: Head, bucket: BucketRuns, watermark_ms: int, fired: int | None) -> int | None:
+    def _timer(self, head: Head, bucket: Bucket, watermark_ms: int, fired: int | None) -> int | None:
         """See to it that Spark calls again at the next deadline, data or not; it deletes a timer that fires itself."""
         timer = timer_for(bucket.deadline(), watermark_ms)
         if timer != head.timer:
