@@ -1,7 +1,7 @@
 """A row pattern on a stream without a JVM: the bucket alone, whose steps and watermarks are given one by one.
 
-What Spark computes on the way (bits, hashes of keys) is computed here by the portable evaluator. Times are microseconds
-in the column `ts`.
+What Spark computes on the way (bits, hashes of keys) is computed here by the portable evaluator. Times are
+microseconds, in the first column of ORDER BY.
 """
 
 from __future__ import annotations
@@ -65,22 +65,32 @@ class RowStream:
 
     def step(self, rows: pa.Table | None, watermark: int, is_end: bool = False) -> list[Row]:
         """Rows that come, and the watermark that holds from now on; returns what is decided."""
+        found = self.step_table(rows, watermark, is_end)
+        return [] if found is None else list(found.to_pylist())
+
+    def step_table(self, rows: pa.Table | None, watermark: int, is_end: bool = False) -> pa.Table | None:
+        """The same as a table."""
         if rows is not None and rows.num_rows:
             self.bucket.receive(self._prepared(rows))
         found = self.bucket.advance(watermark, is_end).matches
         if self.forgetful:
             self.bucket = BucketRows.from_bytes(self.work, self.bucket.to_bytes(), "the bucket")
-        return [] if found is None else self._shown(found)
+        return None if found is None else self._shown(found)
 
     def end(self) -> list[Row]:
         return self.step(None, 0, is_end=True)
 
-    def _shown(self, found: pa.Table) -> list[Row]:
-        is_matched = np.array(found[MATCH_NUMBER].is_valid())
-        measured = _measured(self.bound, _Reads(found.filter(pa.array(is_matched)), self.reads), int(is_matched.sum()))  # type: ignore[arg-type]
+    def nothing(self) -> pa.Table:
+        """A result without rows."""
+        return self._shown(self.work.schema.empty_table())
+
+    def _shown(self, found: pa.Table) -> pa.Table:
+        is_matched = np.array(found[MATCH_NUMBER].is_valid(), bool)
+        reads: Any = _Reads(found.filter(pa.array(is_matched)), self.reads)
+        measured = _measured(self.bound, reads, int(is_matched.sum()))
         places = pa.array(np.cumsum(is_matched) - 1, mask=~is_matched)
         inputs = [found[name].combine_chunks() for name in self.bound.input_columns]
-        return list(_result(self.bound, inputs, [values.take(places) for values in measured]).to_pylist())
+        return _result(self.bound, inputs, [values.take(places) for values in measured])
 
     def _prepared(self, rows: pa.Table) -> pa.Table:
         values = RowValues(rows, np.array([0, rows.num_rows]))
@@ -89,7 +99,7 @@ class RowStream:
             bits |= values.holds(condition).astype(np.int64) << number
         keys = [tuple(row[name] for name in self.bound.partition_by) for row in rows.to_pylist()]
         words = np.array([np.frombuffer(hashlib.md5(repr(key).encode()).digest(), np.int64) for key in keys])
-        added = {TIME: rows["ts"].cast(pa.int64()), MASK: pa.array(bits)}
+        added = {TIME: rows[self.bound.order_names[0]].cast(pa.int64()), MASK: pa.array(bits)}
         added |= {name: pa.array(np.ascontiguousarray(words[:, n])) for n, name in enumerate(HASHES)}
         for name, column in added.items():
             rows = rows.append_column(name, column)

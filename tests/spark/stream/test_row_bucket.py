@@ -154,7 +154,7 @@ def test_time_alone_decides_what_within_leaves_open() -> None:
 
 
 def test_only_rows_that_can_still_matter_are_kept() -> None:
-    table = timed(pa.table({"p": ["k", "l"] * 500, "x": list("aab" * 333) + ["x"]}))
+    table = timed(pa.table({"p": ["k", "l"] * 500, "x": [*"aab" * 333, "x"]}))
     clause = "PARTITION BY p ORDER BY ts MEASURES COUNT(*) AS n PATTERN (A B) DEFINE A AS x = 'a', B AS x = 'b'"
     stream = RowStream(clause, table.schema)
     stream.step(table, 1000 * SECOND)
