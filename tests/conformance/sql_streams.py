@@ -1,4 +1,4 @@
-"""Cases of MATCH_RECOGNIZE as streams: the rows come in three parts, in the order of the clause.
+"""Cases of MATCH_RECOGNIZE as streams: the rows come in parts, in the order of the clause.
 
 A stream is in the order of time. Where a clause orders by something else, each row gets the time that its place in that
 order is, the clause orders by this time, and the columns of the result are put in the order that the case expects.
@@ -7,10 +7,10 @@ order is, the clause orders by this time, and the columns of the result are put 
 from __future__ import annotations
 
 import os
-import sys
 import tempfile
 import warnings
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,8 @@ from cepheid.rowpattern.model import Sort
 from cepheid.rows.row_order import ordered
 
 TIME = "__place_in_order"
-PARTS = 3
+PARTS, PARTS_ON_SPARK = 3, 2
+"""How many parts the rows come in; on Spark each is a micro-batch, with workers of its own."""
 
 
 @dataclass(frozen=True)
@@ -42,10 +43,10 @@ class TimedCase:
     table: pa.Table
     time: str
 
-    def parts(self) -> list[pa.Table]:
+    def parts(self, count: int = PARTS) -> list[pa.Table]:
         """The rows in a few parts; none of them is empty."""
-        bounds = np.unique(np.linspace(0, self.table.num_rows, PARTS + 1).astype(int))
-        return [self.table.slice(begin, end - begin) for begin, end in zip(bounds[:-1], bounds[1:], strict=True)]
+        bounds = np.unique(np.linspace(0, self.table.num_rows, count + 1).astype(int))
+        return [self.table.slice(begin, end - begin) for begin, end in pairwise(bounds)]
 
     def as_expected(self, found: pa.Table) -> pa.Table:
         """The columns of a result in the order of the case."""
@@ -98,20 +99,21 @@ def stream(spark: Any) -> Any:
     from pyspark.errors import StreamingQueryException
 
     spark.conf.set("spark.sql.shuffle.partitions", "1")  # a worker for each partition and micro-batch takes time
+    spark.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "false")
 
     def engine(case: SqlCase) -> pa.Table:
         given, found = timed(case), []
         with tempfile.TemporaryDirectory() as place:
             source = Path(place) / "in"
             source.mkdir()
-            for number, part in enumerate(given.parts()):
+            for number, part in enumerate(given.parts(PARTS_ON_SPARK)):
                 pq.write_table(part, source / f"{number}.parquet")
                 os.utime(source / f"{number}.parquet", (1_700_000_000 + number, 1_700_000_000 + number))
             schema = spark.createDataFrame(given.table).schema
             rows = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(source))
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # many cases have loops without conditions
-                matching = RowPattern(given.model).match(rows, buckets=2, watermark="0 seconds")
+                matching = RowPattern(given.model).match(rows, buckets=1, watermark="0 seconds")
             try:
                 matching.start(
                     matches=lambda rows, batch: found.append((batch, rows.toArrow())),
