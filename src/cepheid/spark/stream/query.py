@@ -23,7 +23,7 @@ from cepheid.spark.stream.checkpoint.identity import Identity
 from cepheid.spark.stream.checkpoint.layout import Checkpoint
 from cepheid.spark.stream.control import Silence
 from cepheid.spark.stream.failures import failures_told, watched
-from cepheid.spark.stream.operator import KIND, TIMEOUTS
+from cepheid.spark.stream.operator import KIND, MATCHES, TALLIES, TIMEOUTS
 from cepheid.spark.stream.poison import checked_on_error
 from cepheid.spark.stream.sinks import Function, Output, Sink, writer
 from cepheid.spark.stream.state.totals import totals
@@ -68,7 +68,12 @@ class StreamingPlan(Protocol):
     def identity(self, timeouts: bool) -> Identity: ...
     def with_buckets(self, ids: tuple[int, ...]) -> None: ...
     def operated(
-        self, timeouts: bool, control: str | None = None, observed: str = "", on_error: str = "stop"
+        self,
+        timeouts: bool,
+        control: str | None = None,
+        observed: str = "",
+        on_error: str = "stop",
+        counts: bool = False,
     ) -> DataFrame: ...
     def rows_of(self, kind: str) -> RowsOfKind: ...
     def schema(self, kind: str) -> StructType: ...
@@ -113,18 +118,23 @@ def started(
         )
     if not how.sinks:
         raise InputError('no sink is given.\n  Name at least one output, such as start(matches="console", ...).')
+    if MATCHES in how.sinks and TALLIES in how.sinks:
+        raise InputError(
+            "both matches and counts have a sink, but a query either builds matches or counts them.\n"
+            "  Start a second query for the counts, with a checkpoint of its own."
+        )
     with failures_told(how.checkpoint):
         place = Checkpoint(plan.session, how.checkpoint)
         _refuse_another(plan.session, place)
         outputs = {kind: Output(kind, plan.schema(kind), plan.key(kind)) for kind in how.sinks}
         writers = {kind: writer(plan.session, outputs[kind], sink, place.path) for kind, sink in how.sinks.items()}
         router = Router({kind: plan.rows_of(kind) for kind in how.sinks}, writers)
-        timeouts = TIMEOUTS in how.sinks
+        timeouts, counts = TIMEOUTS in how.sinks, TALLIES in how.sinks
         _go_on(plan, place, timeouts, how.flush)
 
         def begin(trigger: dict[str, Any]) -> StreamingQuery:
             with _settings(plan.session, plan.partitions):
-                operated = plan.operated(timeouts, place.control, on_error=on_error)
+                operated = plan.operated(timeouts, place.control, on_error=on_error, counts=counts)
                 stream = operated.writeStream.foreachBatch(router).option("checkpointLocation", place.path)
                 if how.name is not None:
                     stream = stream.queryName(how.name)

@@ -85,4 +85,4 @@ class FoundRowsInStream:
     def _output(self, kind: str) -> DataFrame:
         require_rocksdb(self.plan.session)
         observed = f"{kind}.{self.plan.fingerprint[:8]}.{next(_NUMBERS)}"
-        return self.plan.rows_of(kind)(self.plan.operated(False, observed=observed))
+        return self.plan.rows_of(kind)(self.plan.operated(observed=observed))

@@ -91,10 +91,16 @@ class RowStreamPlan(RowPatternPlan):
         )
 
     def operated(
-        self, timeouts: bool, control: str | None = None, observed: str = "", on_error: str = "stop"
+        self,
+        timeouts: bool = False,
+        control: str | None = None,
+        observed: str = "",
+        on_error: str = "stop",
+        counts: bool = False,
     ) -> DataFrame:
         """The stream after the stateful operator: cells by kind. `control`: the directory of the control source;
-        `observed`: what the names of its counts in the query's progress end with."""
+        `observed`: what the names of its counts in the query's progress end with. A row pattern has no timeouts and no
+        counts of matches as outputs."""
         names = [f"{name}.{observed}" if observed else name for name in (READ, OBSERVED)]
         lines = None if control is None else control_lines(self.session, control)
         prepared = self._prepared(names[0], None if lines is None else moments(lines, WATERMARKED))

@@ -76,6 +76,11 @@ class RowStreamWork(RowWork):
         has_start = any(isinstance(node, PartitionStart) for node in walk(self.bound.pattern.pattern))
         return not reads_number and not has_start
 
+    @property
+    def only_counts(self) -> bool:
+        """Rows of the result come out, never counts of matches."""
+        return False
+
     def new_bucket(self) -> BucketRows:
         """A bucket without keys."""
         return BucketRows(self)
