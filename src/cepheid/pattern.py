@@ -107,7 +107,7 @@ class Pattern(PatternBuilder):
         checked_nulls(nulls)
         zone_of(time_zone)
         search = Search(self.tree, to_table(events), self._key(partition_by), names(order_by, "order_by"), time_zone)
-        options = _engine_options(limits_of(limits, single))
+        options = engine_options(limits_of(limits, single))
 
         def found(asked: Asked) -> Found:
             keys, order = search.partition_by, search.order_by
@@ -145,7 +145,7 @@ class Pattern(PatternBuilder):
         known_arguments(single, "count_events", SingleLimits.__annotations__)
         checked_nulls(nulls)
         zone_of(time_zone)
-        options = _engine_options(limits_of(limits, single))
+        options = engine_options(limits_of(limits, single))
         order = names(order_by, "order_by")
         return count_rows(self.tree, events, self._key(partition_by), order, options, nulls, time_zone)
 
@@ -233,7 +233,7 @@ class Pattern(PatternBuilder):
         asked, keys, order = Asked.of(measures, columns, rows), self._key(partition_by), names(order_by, "order_by")
         limits = limits_of(limits)
         movement = Movement(buckets, shuffle, nulls, limits.max_bucket_bytes)
-        plan = BatchPlan(self.tree, events, keys, order, asked, movement, _engine_options(limits))
+        plan = BatchPlan(self.tree, events, keys, order, asked, movement, engine_options(limits))
         plan.tables(yes_or_no(timeouts, "timeouts"))
         return Found(plan)
 
@@ -271,7 +271,7 @@ class Pattern(PatternBuilder):
         if not require_dataframe(events).isStreaming:
             raise InputError("match_stream() was given a batch.\n  Use match_batch(), or match(), which takes both.")
         asked, keys, order = Asked.of(measures, columns, rows), self._key(partition_by), names(order_by, "order_by")
-        options, timing = _engine_options(limits_of(limits)), Timing(watermark, max_ahead, time)
+        options, timing = engine_options(limits_of(limits)), Timing(watermark, max_ahead, time)
         plan = StreamPlan(self.tree, events, keys, order, asked, bucket_count(buckets), options, timing, identifier(id))
         plan.tables(yes_or_no(timeouts, "timeouts"))
         return FoundInStream(plan)
@@ -445,7 +445,7 @@ class Pattern(PatternBuilder):
             check_text(condition.text, element_description)
 
 
-def _engine_options(limits: Limits) -> Options:
+def engine_options(limits: Limits) -> Options:
     from cepheid.engine.tables.tabulate import Options
 
     return Options(

@@ -66,7 +66,7 @@ def assemble(events: Arranged, found: Assignments, shape: Shape) -> pa.Table:
     count = len(found.at)
     starts = np.searchsorted(found.match, np.arange(count + 1)).astype(np.int64)
     names = match_ids(events, found.variable, found.row, starts)
-    moments = _moments(found.at, events) if shape.with_moment and events.order_by else None
+    moments = moments_of(found.at, events) if shape.with_moment and events.order_by else None
     table = _every_row(events, found, shape, names, moments, starts) if shape.every_row else None
     if table is None:
         table = _one_row(events, found, shape, names, moments, starts)
@@ -129,7 +129,7 @@ def _columns_of(table: pa.Table) -> list[tuple[str, pa.ChunkedArray]]:
     return list(zip(table.column_names, table.columns, strict=True))
 
 
-def _moments(at: Integers, events: Arranged) -> pa.Array:
+def moments_of(at: Integers, events: Arranged) -> pa.Array:
     kind = events.type_of(events.order_by[0])
     if events.unit is SpanUnit.MICROSECOND:
         zone = kind.tz if pa.types.is_timestamp(kind) else None
