@@ -11,7 +11,7 @@ nothing in the pattern looks at rows that satisfy none.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -23,8 +23,8 @@ from cepheid.engine.assignments import Integers
 from cepheid.engine.columns import Columns, columns_of
 from cepheid.engine.tables.tabulate import Tables
 
-Words: TypeAlias = Sequence[npt.NDArray[np.uint64]]
-"""The bits of all conditions, 64 in a word, an array of words for each 64."""
+Words: TypeAlias = Sequence[npt.NDArray[np.uint64]] | Mapping[int, npt.NDArray[np.uint64]]
+"""The bits of all conditions, 64 in a word: arrays of words by number."""
 WORD = 64
 ALWAYS = -1
 """The number of a condition that holds for every event, and so needs no bit."""

@@ -11,7 +11,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from cepheid.errors import InputError
-from cepheid.options import Asked, Limits, Nulls, checked_nulls, limits_of, names
+from cepheid.options import Asked, Limits, Movement, Nulls, checked_nulls, limits_of, names
 from cepheid.pattern import Pattern, engine_options
 from cepheid.rule import Rule, named
 from cepheid.rules.texts import pattern_of
@@ -19,6 +19,8 @@ from cepheid.rules.texts import pattern_of
 if TYPE_CHECKING:
     from cepheid.explain import Explanation
     from cepheid.rules.found import FoundByRules
+    from cepheid.spark.batch import DataFrame
+    from cepheid.spark.rules.batch import RulesInDataFrame
 
 
 class PatternSet:
@@ -136,6 +138,33 @@ class PatternSet:
             )
 
         return FoundByRules(found, {rule.name: partial(single, rule) for rule in self})
+
+    def match(
+        self,
+        events: DataFrame,
+        *,
+        order_by: str | Iterable[str] | None = None,
+        columns: str | Iterable[str] | None = None,
+        nulls: Nulls = "error",
+        buckets: int | None = None,
+        limits: Limits | None = None,
+    ) -> RulesInDataFrame:
+        """Find all rules in a batch DataFrame, in one pass: `.matches` is a lazy DataFrame.
+
+        A match of any rule is one row: `rule`, the columns of all keys (NULL where a rule has another key), `match_id`,
+        `start_time`, `end_time`, `events` (an array of `variable`, `sequence` and `event`), `measures` (a map of
+        texts), `severity` and `tags`. `found["name"]` is what `Pattern.match` returns for that rule. `columns` selects
+        what events show; the other arguments are those of `Pattern.match_batch`.
+        """
+        from cepheid.spark.rules.batch import RulesInDataFrame, RulesPlan
+        from cepheid.spark.session import require_dataframe
+
+        self._refuse_empty()
+        shown, order = None if columns is None else names(columns, "columns"), names(order_by, "order_by")
+        limits = limits_of(limits)
+        movement = Movement(buckets, "packed", nulls, limits.max_bucket_bytes)
+        plan = RulesPlan(tuple(self), require_dataframe(events), order, shown, movement, engine_options(limits))
+        return RulesInDataFrame(plan)
 
     def explain(self) -> Explanation:
         """Explain what the rules share: keys, conditions, and how they run together. Print it."""

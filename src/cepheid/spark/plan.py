@@ -30,7 +30,10 @@ from cepheid.spark.output import Output
 from cepheid.spark.session import has_local_workers, use_this_python
 from cepheid.syntax.tree import PatternTree
 
-_OWN = re.compile(r"__(bucket|payload|kind|tie|time|event_time|reason|ordinal|(mask|value|argument|aggregate|key)_\d+)")
+_OWN = re.compile(
+    r"__(bucket|payload|kind|tie|time|event_time|reason|ordinal|step|"
+    r"(mask|value|argument|aggregate|key|group|word)_[0-9a-f_]+)"
+)
 """The names of the columns that travel beside those of the events."""
 
 
