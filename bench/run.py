@@ -30,6 +30,7 @@ SECTIONS = {
     "windows": "windows",
     "growth": "growth",
     "sql": "row_patterns",
+    "rules": "rules",
     "streaming": "streaming",
 }
 """Each section, and the module whose `measure(settings)` gives it. A module with a `draw(section)` gives a picture too.
