@@ -12,7 +12,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from cepheid.conditions import Schema
 from cepheid.explain.results import FEW, counted, to_html, to_text
 from cepheid.explain.text.document import Explanation
 from cepheid.explain.text.execution import Execution
@@ -20,6 +19,7 @@ from cepheid.explain.text.explaining import explain
 from cepheid.explain.timeline.timelines import Timeline, timeline
 from cepheid.options import count, yes_or_no
 from cepheid.rows.in_memory import Found, listed
+from cepheid.rows.steps import Events
 from cepheid.syntax.tree import PatternTree
 
 
@@ -28,18 +28,23 @@ class Search:
     """What was looked for, and where."""
 
     tree: PatternTree
-    rows: pa.Table
-    partition_by: tuple[str, ...]
+    events: Events
     order_by: tuple[str, ...]
-    time_zone: str = "UTC"
 
 
 class FoundRows(Found):
     """What a pattern found in rows. It iterates over the matches, has a length, and displays itself in a notebook."""
 
-    def __init__(self, found: Found, search: Search, whole: Callable[[], Found] | None = None) -> None:
+    def __init__(
+        self,
+        found: Found,
+        search: Search,
+        whole: Callable[[], Found] | None = None,
+        counts: Callable[[], pa.Table] | None = None,
+    ) -> None:
         super().__init__(found.matches_table, lambda: found.timeouts_table)
         self._search = search
+        self._counts = counts
         self._whole = whole
         """The same search with whole events, where measures or other rows were asked for."""
 
@@ -56,6 +61,13 @@ class FoundRows(Found):
     def count(self) -> int:
         """How many rows `matches` has."""
         return len(self)
+
+    def counts(self) -> pa.Table:
+        """How many matches end with each event, and the totals of measures over all of them, as an Arrow table.
+
+        `pattern.count_events` gives the same without looking for the matches first.
+        """
+        return pa.table({}) if self._counts is None else self._counts()
 
     def to_arrow(self) -> pa.Table:
         """The matches as an Arrow table."""
@@ -84,11 +96,12 @@ class FoundRows(Found):
         """Draw matches and events of up to `n` partitions on a time axis."""
         search = self._search
         found: Found = self if self._whole is None else self._whole()
+        further = [name for name in search.events.columns if name not in search.events.partition_by]
         return timeline(
             found.matches_table,
-            events=search.rows,
+            events=search.events.table.select([*search.events.partition_by, *further]),
             pattern=search.tree,
-            partition_by=search.partition_by,
+            partition_by=search.events.partition_by,
             order_by=search.order_by,
             n=n,
         )
@@ -98,11 +111,16 @@ class FoundRows(Found):
         search = self._search
         execution = Execution(
             "this process, on rows in memory",
-            columns=tuple(search.rows.column_names),
-            rows=f"{search.rows.num_rows:,}",
+            columns=search.events.columns,
+            rows=f"{search.events.table.num_rows:,}",
             further=(
-                ("key", ", ".join(search.partition_by) or "none: all rows are one sequence"),
+                (
+                    "key",
+                    " ".join(search.events.keys)
+                    or ", ".join(search.events.partition_by)
+                    or "none: all rows are one sequence",
+                ),
                 ("order", ", ".join(search.order_by) or "as the rows came"),
             ),
         )
-        return explain(search.tree, Schema.from_arrow(search.rows.schema, search.time_zone), execution)
+        return explain(search.tree, search.events.schema, execution)
