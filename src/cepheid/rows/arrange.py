@@ -162,7 +162,7 @@ def arrange(
         breakers += [
             field.name
             for field in table.schema
-            if field.name not in (*partition_by, *order_by) and _can_be_sorted(field.type)
+            if field.name not in (*partition_by, *order_by) and can_be_sorted(field.type)
         ]
     if not partition_by and not breakers and not np.any(time[1:] < time[:-1]):  # sorted already
         return Arranged(table, (), order_by, np.zeros(len(time), np.int64), time, unit)
@@ -208,7 +208,8 @@ def _ties_broken(
     return order
 
 
-def _can_be_sorted(kind: pa.DataType) -> bool:
+def can_be_sorted(kind: pa.DataType) -> bool:
+    """Whether rows can be sorted by a column of this type."""
     return not (pa.types.is_nested(kind) or pa.types.is_null(kind))
 
 

@@ -144,7 +144,7 @@ def _table(
     keys: tuple[tuple[str, pa.DataType], ...],
 ) -> pa.Table:
     rule, automaton = one.rule, one.automaton
-    read = one.measured.read(events, decided, automaton.variables)
+    read = one.measured.read(events, one.measured.taken(decided), automaton.variables)
     summaries = one.measured.summaries(automaton, read)
     shape = RuleShape(rule.name, automaton.variables, shown, rule.severity, rule.tags, keys, False, summaries)
     table = one.measured.finished(assemble_rule(read, decided, shape))

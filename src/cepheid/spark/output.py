@@ -94,7 +94,7 @@ class Output:
         fields = [self._rows.schema[name] for name in self._partition_by]
         fields = [StructField(field.name, field.dataType) for field in fields]
         fields.append(StructField("end_time", self._time))
-        fields += [StructField("at", _moment_type(self._time))] if with_moment else []
+        fields += [StructField("at", moment_type(self._time))] if with_moment else []
         fields.append(StructField("matches", LongType()))
         fields += [StructField(_aggregate_name(i), kind) for i, kind in enumerate(self._types)]
         return StructType(fields)
