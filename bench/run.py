@@ -30,6 +30,7 @@ SECTIONS = {
     "windows": "windows",
     "growth": "growth",
     "sql": "row_patterns",
+    "rules": "rules",
     "streaming": "streaming",
     "hot": "hot_key",
 }

@@ -112,7 +112,7 @@ class Pattern(PatternBuilder):
         zone_of(time_zone)
         order = names(order_by, "order_by")
         given = self._events(events, partition_by, order, time_zone)
-        options = _engine_options(limits_of(limits, single))
+        options = engine_options(limits_of(limits, single))
 
         def found(asked: Asked) -> Found:
             return match_rows(self.tree, given, given.partition_by, order, options, asked, nulls, time_zone)
@@ -158,7 +158,7 @@ class Pattern(PatternBuilder):
         known_arguments(single, "count_events", SingleLimits.__annotations__)
         checked_nulls(nulls)
         zone_of(time_zone)
-        options = _engine_options(limits_of(limits, single))
+        options = engine_options(limits_of(limits, single))
         order = names(order_by, "order_by")
         given = self._events(events, partition_by, order, time_zone)
         asked = Asked.of(measures, None, "one")
@@ -247,7 +247,7 @@ class Pattern(PatternBuilder):
         given, keys, steps = self._frame(events, partition_by, order)
         limits = limits_of(limits)
         movement = Movement(buckets, shuffle, nulls, limits.max_bucket_bytes)
-        plan = BatchPlan(self.tree, given, keys, order, asked, movement, _engine_options(limits), steps)
+        plan = BatchPlan(self.tree, given, keys, order, asked, movement, engine_options(limits), steps)
         plan.tables(yes_or_no(timeouts, "timeouts"))
         return Found(plan)
 
@@ -285,7 +285,7 @@ class Pattern(PatternBuilder):
             raise InputError("match_stream() was given a batch.\n  Use match_batch(), or match(), which takes both.")
         asked, order = Asked.of(measures, columns, rows), names(order_by, "order_by")
         given, keys, steps = self._frame(events, partition_by, order)
-        options, timing = _engine_options(limits_of(limits)), Timing(watermark, max_ahead, time)
+        options, timing = engine_options(limits_of(limits)), Timing(watermark, max_ahead, time)
         count, name = bucket_count(buckets), identifier(id)
         plan = StreamPlan(self.tree, given, keys, order, asked, count, options, timing, name, steps)
         plan.tables(yes_or_no(timeouts, "timeouts"))
@@ -511,7 +511,7 @@ def _first(events: object) -> DataFrame:
     return require_dataframe(next(iter(events.values()), None) if isinstance(events, Mapping) else events)
 
 
-def _engine_options(limits: Limits) -> Options:
+def engine_options(limits: Limits) -> Options:
     from cepheid.engine.tables.tabulate import Options
 
     return Options(

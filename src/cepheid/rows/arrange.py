@@ -96,6 +96,16 @@ class Arranged:
         wider.__dict__.pop("table", None)
         return wider
 
+    def restricted(self, rows: Integers) -> Arranged:
+        """Some of the rows, in their order."""
+        if len(rows) == len(self.time):
+            return self
+        order = rows if self._order is None else self._order[rows]
+        partition, time = self.partition[rows], self.time[rows]
+        return Arranged(
+            self._source, self.partition_by, self.order_by, partition, time, self.unit, order, encoded=self._encoded
+        )
+
     @property
     def bounds(self) -> Integers:
         """Where each partition begins, and the end of the last."""
