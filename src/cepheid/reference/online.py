@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from math import inf
 
-from cepheid.automaton.model import Automaton, Continuation, Guard, Position, Take
+from cepheid.automaton.model import Automaton, Continuation, Guard, Take
 from cepheid.conditions import Taken, compile_predicate
 from cepheid.reference.observing import Cause, Observer, Verdict
 from cepheid.reference.outcome import Match, Timeout
