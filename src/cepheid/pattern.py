@@ -106,11 +106,11 @@ class Pattern(PatternBuilder):
         asked = Asked.of(measures, columns, rows)
         checked_nulls(nulls)
         zone_of(time_zone)
-        search = Search(self.tree, to_table(events), self._key(partition_by), names(order_by, "order_by"), time_zone)
         options = _engine_options(limits_of(limits, single))
+        keys, order = self._key(partition_by), names(order_by, "order_by")
+        search = Search(self.tree, to_table(events), keys, order, time_zone, nulls, options)
 
         def found(asked: Asked) -> Found:
-            keys, order = search.partition_by, search.order_by
             return match_rows(self.tree, search.rows, keys, order, options, asked, nulls, time_zone)
 
         return FoundRows(found(asked), search, None if asked == EVERYTHING else lambda: found(EVERYTHING))

@@ -91,7 +91,7 @@ def test_every_run_and_every_event_is_in_one_class(tree: PatternTree, stream: St
     assert {index for index, kind in enumerate(record.classes) if kind is EventClass.TAKEN} == taken
 
 
-def _traced(pattern: Pattern, names: str, most_steps: int = 1_000_000) -> Trace:
+def _traced(pattern: Pattern, names: str, most_steps: int = 200_000) -> Trace:
     tree = pattern.check().tree
     events = [{"t": time, "name": letter, "price": time} for time, letter in enumerate(names)]
     return trace(build(tree, bind(tree, SCHEMA)), events, list(range(len(names))), most_steps)

@@ -6,18 +6,24 @@ itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, overload
 
 import pyarrow as pa
 
 from cepheid.conditions import Schema
+from cepheid.engine.tables.tabulate import Options
+from cepheid.errors import InputError
 from cepheid.explain.results import FEW, counted, to_html, to_text
 from cepheid.explain.text.document import Explanation
 from cepheid.explain.text.execution import Execution
 from cepheid.explain.text.explaining import explain
 from cepheid.explain.timeline.timelines import Timeline, timeline
+from cepheid.explain.why.asking import Inquiry, Question, ask
+from cepheid.explain.why.document import Why
+from cepheid.explain.why.following import MOST_ROWS
+from cepheid.explain.why.of_match import WhyMatch, why_match
 from cepheid.options import count, yes_or_no
 from cepheid.rows.in_memory import Found, listed
 from cepheid.syntax.tree import PatternTree
@@ -32,6 +38,8 @@ class Search:
     partition_by: tuple[str, ...]
     order_by: tuple[str, ...]
     time_zone: str = "UTC"
+    nulls: str = "error"
+    options: Options = field(default_factory=Options)
 
 
 class FoundRows(Found):
@@ -42,6 +50,7 @@ class FoundRows(Found):
         self._search = search
         self._whole = whole
         """The same search with whole events, where measures or other rows were asked for."""
+        self._inquiries: dict[object, Inquiry] = {}
 
     def __len__(self) -> int:
         return int(self.matches_table.num_rows)
@@ -92,6 +101,47 @@ class FoundRows(Found):
             order_by=search.order_by,
             n=n,
         )
+
+    @overload
+    def why(
+        self, match_id: None = None, *, key: Mapping[str, Any] | None = None, most_rows: int = MOST_ROWS
+    ) -> Why: ...
+
+    @overload
+    def why(self, match_id: str) -> WhyMatch: ...
+
+    def why(
+        self, match_id: str | None = None, *, key: Mapping[str, Any] | None = None, most_rows: int = MOST_ROWS
+    ) -> Why | WhyMatch:
+        """Say why the pattern matched what it did: counts, likely causes, and the runs that came furthest.
+
+        `match_id` asks about one match instead: which element took which event, and why others were passed over.
+
+        `key` asks for the rows of one key, as in `key={"tag": "watch"}`. Conditions are counted over all rows; runs are
+        followed one by one in up to `most_rows` of them, those of the keys in which the most elements have events.
+
+        >>> from cepheid import Pattern
+        >>> rows = [{"t": 1, "kind": "view"}, {"t": 2, "kind": "buy"}]
+        >>> pair = Pattern.begin("view").where("kind = 'View'").followed_by("buy").where("kind = 'buy'").within(10)
+        >>> pair.match_events(rows, order_by="t").why().reasons[0].kind.value
+        'another case or blanks'
+        """
+        if match_id is None:
+            return Why(self._inquiry(key, count(most_rows, "most_rows")).account)
+        return why_match(self._question(), match_id, self._search.options)
+
+    def _inquiry(self, key: Mapping[str, Any] | None = None, most_rows: int = MOST_ROWS) -> Inquiry:
+        known = (None if key is None else tuple(key.items()), most_rows)
+        if known not in self._inquiries:
+            self._inquiries[known] = ask(self._question(key, most_rows), self._search.options)
+        return self._inquiries[known]
+
+    def _question(self, key: Mapping[str, Any] | None = None, most_rows: int = MOST_ROWS) -> Question:
+        search = self._search
+        if not search.rows.column_names:
+            raise InputError("there are no rows, and so no columns to ask about.\n  Look at what was read.")
+        keys, order = search.partition_by, search.order_by
+        return Question(search.tree, search.rows, keys, order, search.nulls, search.time_zone, key, most_rows)
 
     def explain(self) -> Explanation:
         """Explain what the pattern means and how it ran on these rows."""

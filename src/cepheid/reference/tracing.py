@@ -23,7 +23,7 @@ from cepheid.reference.online import OnlineEvaluator
 from cepheid.reference.runs import Moment, Pending, Run
 from cepheid.syntax.tree import Event
 
-MOST_STEPS = 1_000_000
+MOST_STEPS = 200_000
 """So often may an event be shown to a run before a trace gives up: patterns without a window keep every run."""
 
 
@@ -145,9 +145,11 @@ class Trace:
     times: Sequence[Moment]
     runs: tuple[TracedRun, ...]
     classes: tuple[EventClass, ...]
-    """One for each event."""
+    """One for each event that was followed."""
     handled: int
     """How many events were followed; fewer than there are if the work became too much."""
+    steps: int
+    """How often an event was shown to a run."""
 
     @property
     def fates(self) -> Counter[Fate]:
@@ -176,7 +178,7 @@ def trace(
     if is_end and not is_cut:
         evaluator.end_of_input()
     runs = tracer.finished(Fate.CUT if is_cut else Fate.WAITING)
-    return Trace(automaton, events, times, runs, _classes(automaton, events, runs), handled)
+    return Trace(automaton, events, times, runs, _classes(automaton, events[:handled], runs), handled, steps)
 
 
 class _Tracer:

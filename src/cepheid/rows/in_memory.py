@@ -1,7 +1,7 @@
 """Matching rows in memory, without Spark.
 
 In: a checked tree and rows as dicts, a pandas DataFrame or an Arrow table. Out: `Found`. Called by the face, for
-tests and notebooks.
+tests and notebooks; `explain.why` prepares rows and runs a pattern over them in the same way.
 """
 
 from __future__ import annotations
@@ -93,14 +93,14 @@ def match_rows(
     table = to_table(rows)
     if not table.column_names:  # an empty list says nothing of its columns
         return Found(pa.table({}), lambda: pa.table({}))
-    schema, keys, events, automaton = _prepared(tree, table, partition_by, order_by, nulls, time_zone)
+    schema, keys, events, automaton = prepared(tree, table, partition_by, order_by, nulls, time_zone)
     measured = Measured(dict(asked.measures), tree, schema, keys)
     every_row = asked.rows == "all"
     bare = bool(measured.measures) and not every_row and asked.columns is None
     shown = None if bare else shown_columns(table.column_names, asked.columns)
 
     def found(timeouts: bool) -> pa.Table:
-        decided = _run(automaton, events, replace(options, timeouts=timeouts))[timeouts]
+        decided = run(automaton, events, replace(options, timeouts=timeouts))[timeouts]
         read = measured.read(events, decided, automaton.variables)
         shape = Shape(
             automaton.variables, automaton.looping, shown, timeouts, every_row, measured.summaries(automaton, read)
@@ -125,19 +125,19 @@ def count_rows(
     table = to_table(rows)
     if not table.column_names:
         return pa.table({})
-    _, keys, events, automaton = _prepared(tree, table, partition_by, order_by, nulls, time_zone)
+    _, keys, events, automaton = prepared(tree, table, partition_by, order_by, nulls, time_zone)
     try:
         tables = tabulate(automaton, options)
         counts = count_partitions(tables, columns(events, tables), events.bounds, events.where)
     except NotCompiled:
-        counts = counted(_run(automaton, events, options)[0])
+        counts = counted(run(automaton, events, options)[0])
     named = list(zip(keys, events.taken(keys, counts[:, 0]).columns, strict=True))
     if events.order_by:
         named.append(("end_time", events.taken(events.order_by[:1], counts[:, 0]).column(0)))
     return pa.table([*(column for _, column in named), counts[:, 1]], names=[*(name for name, _ in named), "matches"])
 
 
-def _prepared(
+def prepared(
     tree: PatternTree,
     table: pa.Table,
     partition_by: tuple[str, ...],
@@ -176,7 +176,7 @@ def check_units(tree: PatternTree, unit: SpanUnit | None, column: str) -> None:
         raise MalformedPatternError(place, problem, remedy)
 
 
-def _run(automaton: Automaton, events: Arranged, options: Options) -> tuple[Assignments, Assignments]:
+def run(automaton: Automaton, events: Arranged, options: Options) -> tuple[Assignments, Assignments]:
     """The engine's answer, or the reference's where the engine cannot compute a condition."""
     try:
         tables = tabulate(automaton, options)
