@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from xml.etree import ElementTree
+
 import pytest
 from explain.mistakes import MISTAKES, Mistake
 from hypothesis import assume, given, settings
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 from syntax.strategies import patterns
 
 from cepheid import CepheidError, InputError, Pattern
+from cepheid.explain.found import FoundRows
 from cepheid.explain.why.document import Why
 from cepheid.explain.why.model import Role
 from cepheid.reference.tracing import Fate
@@ -112,3 +115,28 @@ def test_a_pattern_that_would_make_too_many_runs_is_cut_and_says_so() -> None:
     why = many.match_events([{"t": t, "kind": "a"} for t in range(19)], order_by="t").why()
     assert why.runs[Fate.CUT] > 1_000 and 0 < why.extent.followed_events < 19
     assert sum(why.runs.values()) == why.account.runs
+
+
+def _shop(name: str) -> FoundRows:
+    mistake = next(mistake for mistake in MISTAKES if mistake.name == name)
+    return mistake.pattern.match_events(mistake.rows, **mistake.arguments)
+
+
+def test_the_funnel_is_a_table_and_pictures() -> None:
+    funnel = _shop("not too broad").funnel()
+    cart, other, buy = funnel.rows
+    assert (cart["fits"], cart["waited"], cart["took"]) == (8, 64, 8)
+    assert other["ended"] == buy["ended"] == {"not violated": 8}
+    assert "not other" in str(funnel) and "8 rows fit" in funnel.svg
+    drawn = str(funnel.diagram())
+    assert "8 of 64 took" in drawn and "8 ended here" in drawn
+    assert ElementTree.fromstring(funnel.svg) is not None and ElementTree.fromstring(drawn) is not None
+
+
+def test_the_timeline_shows_runs_that_failed() -> None:
+    html = _shop("not too broad").timeline(n=2).html
+    assert html.count('class="lane failed"') == 2
+    assert "satisfies not &#x27;other&#x27; (t 30" in html
+    matching = _shop("skip strategy drops an overlapping match")
+    assert "failed run" not in matching.timeline().html.split("<style>")[-1].split("</style>")[-1]
+    assert "the skip strategy forbids its start" in matching.timeline(failed=2).html

@@ -23,6 +23,8 @@ from cepheid.explain.timeline.timelines import Timeline, timeline
 from cepheid.explain.why.asking import Inquiry, Question, ask
 from cepheid.explain.why.document import Why
 from cepheid.explain.why.following import MOST_ROWS
+from cepheid.explain.why.funnel import Funnel
+from cepheid.explain.why.grey import failures_of
 from cepheid.explain.why.of_match import WhyMatch, why_match
 from cepheid.options import count, yes_or_no
 from cepheid.rows.in_memory import Found, listed
@@ -89,9 +91,18 @@ class FoundRows(Found):
         more = f"the first {FEW}; found.to_pandas() has all of them" if len(self) > FEW else ""
         return to_html(names, rows, counted(len(self), names), more)
 
-    def timeline(self, n: int = 10) -> Timeline:
-        """Draw matches and events of up to `n` partitions on a time axis."""
+    def funnel(self) -> Funnel:
+        """How many rows and runs got to each element, and where the others were lost: a table and a picture."""
+        return Funnel(self._inquiry().account, self._search.tree)
+
+    def timeline(self, n: int = 10, failed: int | None = None) -> Timeline:
+        """Draw matches and events of up to `n` partitions on a time axis.
+
+        `failed` runs of each partition that became no match are drawn in grey, with what ended them: those that came
+        furthest. Without it, three are drawn where nothing matched.
+        """
         search = self._search
+        wanted = count(failed, "failed") if failed is not None else 0 if len(self) else 3
         found: Found = self if self._whole is None else self._whole()
         return timeline(
             found.matches_table,
@@ -100,6 +111,7 @@ class FoundRows(Found):
             partition_by=search.partition_by,
             order_by=search.order_by,
             n=n,
+            failures=failures_of(self._inquiry(), wanted, search.partition_by) if wanted and search.order_by else (),
         )
 
     @overload

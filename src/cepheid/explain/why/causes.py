@@ -122,11 +122,8 @@ def _without_matches(case: Case) -> Iterator[Reason]:
     if never:
         return
     loose = experiments.loosened(case.tree, case.conditions, case.sample)
-    if not tried(loose, case.sample).matches:
-        yield from _never_in_order(case, loose)
-    else:
-        yield from _one_change(case)
-    yield from _by_fate(case)
+    found = list(_one_change(case) if tried(loose, case.sample).matches else _never_in_order(case, loose))
+    yield from found or _by_fate(case)
     for asked, counts in zip(case.asked, case.counts, strict=True):
         yield from other_spellings(asked, counts, case.values)
 

@@ -148,7 +148,7 @@ def _late(automaton: Automaton, record: Trace, run: TracedRun, row: int) -> str:
     if run.fate is Fate.TIME and not isinstance(automaton.window, EventCount):
         length = record.times[row] - record.times[run.start]
         return f"too late: {length_text(automaton, length)} after the first event"
-    return "too late"
+    return "the run had ended by then"
 
 
 def _bound(record: Trace, run: TracedRun, end: Ended | None) -> str:
