@@ -25,6 +25,7 @@ from cepheid.options import (
     Time,
     bucket_count,
     checked_nulls,
+    count,
     identifier,
     known_arguments,
     limits_of,
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from cepheid.engine.tables.tabulate import Options
     from cepheid.explain import Diagram, Explanation
     from cepheid.explain.found import FoundRows
+    from cepheid.explain.why.document import Why
     from cepheid.rows.in_memory import Found
     from cepheid.spark.batch import DataFrame
     from cepheid.spark.batch import Found as FoundInDataFrame
@@ -275,6 +277,40 @@ class Pattern(PatternBuilder):
         plan = StreamPlan(self.tree, events, keys, order, asked, bucket_count(buckets), options, timing, identifier(id))
         plan.tables(yes_or_no(timeouts, "timeouts"))
         return FoundInStream(plan)
+
+    def why(
+        self,
+        events: object,
+        *,
+        partition_by: str | Iterable[str] | None = None,
+        order_by: str | Iterable[str] | None = None,
+        key: Mapping[str, Any] | None = None,
+        most_rows: int = 20_000,
+        nulls: Nulls = "error",
+    ) -> Why:
+        """Say why the pattern finds what it finds in a batch DataFrame, or in rows in memory, and not more.
+
+        Conditions are counted over all rows, by one job. Runs are followed one by one for the `key` asked for, as in
+        `key={"tag": "watch"}`, or else for a few keys in which the most elements have events; `most_rows` bounds how
+        many of their rows. For rows in memory this is `match_events(…).why()`.
+        """
+        from cepheid.explain.why.document import Why
+
+        self.check()
+        checked_nulls(nulls)
+        keys, order, most = self._key(partition_by), names(order_by, "order_by"), count(most_rows, "most_rows")
+        if not hasattr(events, "sparkSession"):
+            found = self.match_events(events, partition_by=keys, order_by=order, nulls=nulls)
+            return found.why(key=key, most_rows=most)
+        from cepheid.spark.session import require_dataframe
+        from cepheid.spark.why import inquire
+
+        rows = require_dataframe(events)
+        if rows.isStreaming:
+            raise InputError(
+                "why() was given a stream.\n  Ask about a batch of its rows: spark.read instead of readStream."
+            )
+        return Why(inquire(self.tree, rows, keys, order, key, _engine_options(Limits()), most, nulls).account)
 
     def as_transform(
         self,

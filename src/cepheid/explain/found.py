@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, overload
 
 import pyarrow as pa
 
+from cepheid.automaton.model import Automaton
 from cepheid.conditions import Schema
 from cepheid.engine.tables.tabulate import Options
 from cepheid.errors import InputError
@@ -25,9 +27,11 @@ from cepheid.explain.why.document import Why
 from cepheid.explain.why.following import MOST_ROWS
 from cepheid.explain.why.funnel import Funnel
 from cepheid.explain.why.grey import failures_of
+from cepheid.explain.why.leftovers import broken, unmatched
 from cepheid.explain.why.of_match import WhyMatch, why_match
 from cepheid.options import count, yes_or_no
-from cepheid.rows.in_memory import Found, listed
+from cepheid.rows.arrange import Arranged
+from cepheid.rows.in_memory import Found, listed, prepared, run
 from cepheid.syntax.tree import PatternTree
 
 
@@ -154,6 +158,33 @@ class FoundRows(Found):
             raise InputError("there are no rows, and so no columns to ask about.\n  Look at what was read.")
         keys, order = search.partition_by, search.order_by
         return Question(search.tree, search.rows, keys, order, search.nulls, search.time_zone, key, most_rows)
+
+    @cached_property
+    def broken_table(self) -> pa.Table:
+        """The runs that ended otherwise than by time: the key, what each took, the `reason` and the `event`."""
+        _, _, events, automaton = self._prepared()
+        return broken(automaton, events, self._search.rows.schema)
+
+    @property
+    def broken(self) -> list[dict[str, Any]]:
+        """The runs that ended otherwise than by time, as dicts."""
+        return listed(self.broken_table, "broken_table")
+
+    @cached_property
+    def unmatched_table(self) -> pa.Table:
+        """The rows that are in no match."""
+        _, _, events, automaton = self._prepared()
+        taken = run(automaton, events, self._search.options)[0].row
+        return unmatched(events, taken, self._search.rows.column_names)
+
+    @property
+    def unmatched(self) -> list[dict[str, Any]]:
+        """The rows that are in no match, as dicts."""
+        return listed(self.unmatched_table, "unmatched_table")
+
+    def _prepared(self) -> tuple[Schema, tuple[str, ...], Arranged, Automaton]:
+        search = self._question()
+        return prepared(search.tree, search.rows, search.partition_by, search.order_by, search.nulls, search.time_zone)
 
     def explain(self) -> Explanation:
         """Explain what the pattern means and how it ran on these rows."""

@@ -23,6 +23,7 @@ from cepheid.explain.results import FEW, counted, to_html
 from cepheid.options import Asked, Movement, count, yes_or_no
 from cepheid.spark.buckets import bucket_count, estimated_bytes, parallelism
 from cepheid.spark.keys import key_columns
+from cepheid.spark.leftovers import broken_runs, unmatched_rows
 from cepheid.spark.output import result_columns
 from cepheid.spark.packing import bucket_of, packed
 from cepheid.spark.plan import Plan
@@ -51,6 +52,19 @@ class Found:
     def timeouts(self) -> DataFrame:
         """The runs that ran out of time, with the moment `at` which they did."""
         return self._plan.result(timeouts=True)
+
+    @cached_property
+    def broken(self) -> DataFrame:
+        """The runs that ended otherwise than by time, with the `reason` and the `event` that ended each.
+
+        Every run is followed one by one, which is slow: for a sample of keys, see `pattern.why`.
+        """
+        return broken_runs(self._plan)
+
+    @cached_property
+    def unmatched(self) -> DataFrame:
+        """The rows that are in no match."""
+        return unmatched_rows(self._plan)
 
     def count(self) -> int:
         """Count the rows of `matches`. Runs the query."""
@@ -126,6 +140,10 @@ class BatchPlan(Plan):
         if not self.output.measures:
             return matched
         return matched.select(*result_columns(self.output.own_names(timeouts), self.output.measured()))
+
+    def cells(self) -> DataFrame:
+        """What travels, packed: the cells of each bucket in one place."""
+        return self._packed(self._prepared(timeouts=False), self.tables(timeouts=False))
 
     def _prepared(self, timeouts: bool) -> DataFrame:
         """What travels: needed columns, bits of the conditions, the values that the engine and the measures read."""

@@ -9,13 +9,16 @@ The kernel drops a run when it comes across it, not when its time is over; until
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 import numpy.typing as npt
 
+from cepheid.automaton.model import Take
 from cepheid.engine.assignments import Integers
 from cepheid.engine.kernel import layout as l
 from cepheid.engine.runs.state import State
+from cepheid.syntax.tree import Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +29,8 @@ class LiveRun:
     events: tuple[int, ...]
     waits_for: tuple[int, ...]
     """The variables that may take its next event; none if it is complete and waits for the nots at its end."""
+    until: int | None = None
+    """When time is over for the last of these; None if never, or if the window counts events."""
 
 
 def live(state: State, moment: int) -> tuple[Integers, Integers]:
@@ -80,4 +85,26 @@ def described(state: State, run: int) -> LiveRun:
     position, is_open = int(pool.runs[run, l.R_POSITION]), int(pool.runs[run, l.R_OPEN])
     ways = positions[position].continuations if position < len(positions) else ()
     waits = dict.fromkeys(way.take.variable for number, way in enumerate(ways) if is_open >> number & 1)
-    return LiveRun(tuple(reversed(variables)), tuple(reversed(events)), tuple(waits))
+    variables.reverse()
+    events.reverse()
+    times = [int(state.held.time[event]) for event in events]
+    takes = [way.take for number, way in enumerate(ways) if is_open >> number & 1]
+    until = max((_deadline(state, take, variables, times) for take in takes), default=_window_end(state, times[0]))
+    return LiveRun(tuple(variables), tuple(events), tuple(waits), None if until == inf else int(until))
+
+
+def _deadline(state: State, take: Take, variables: list[int], times: list[int]) -> float:
+    """When time is over for a TAKE: the least of the pattern's window and its bounds (rules 6 and 17)."""
+    ends = [_window_end(state, times[0])]
+    if take.gap is not None:
+        ends.append(times[-1] + take.gap)
+    for variable, length in take.since:
+        last = [time for taker, time in zip(variables, times, strict=True) if taker == variable]
+        if last:
+            ends.append(last[-1] + length)
+    return min(ends)
+
+
+def _window_end(state: State, start: int) -> float:
+    window = state.tables.automaton.window
+    return start + window.length if isinstance(window, Span) else inf

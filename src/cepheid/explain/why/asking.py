@@ -56,7 +56,6 @@ class Whole:
 
     rows: int
     keys: int
-    matches: int | None
     counts: Sequence[ElementCount]
     values: Values
 
@@ -76,8 +75,10 @@ class Inquiry:
         return key_at(self.events, followed.begin)
 
 
-def ask(question: Question, options: Options, whole: Whole | None = None, matches: int | None = None) -> Inquiry:
-    """Find out what happened. `matches`: how many there are over all rows, where that is known."""
+def ask(
+    question: Question, options: Options, whole: Whole | None = None, key: Mapping[str, Any] | None = None
+) -> Inquiry:
+    """Find out what happened. `key`: the one that the rows were chosen by already."""
     table = question.rows if question.key is None else rows_of_key(question)
     tree = question.tree
     schema, _, events, automaton = prepared(
@@ -93,20 +94,30 @@ def ask(question: Question, options: Options, whole: Whole | None = None, matche
     names = _names(asked, automaton)
     elements = _with_runs(asked, counts, automaton, count_runs(automaton, followed))
     rows = len(events.time) if whole is None else whole.rows
-    if whole is not None and whole.matches is not None:
-        matches = whole.matches
-    elif matches is None or question.key is not None:
-        matches = len(run(automaton, events, options)[0].at)
-    values = values_in(events.table) if whole is None else whole.values
-    case = Case(tree, conditions, asked, elements, rows, matches, _sample(events, followed), followed, values, names)
+    matches = len(run(automaton, events, options)[0].at)
+    near = values_in(events.table)
+    case = Case(
+        tree,
+        conditions,
+        asked,
+        elements,
+        rows,
+        matches,
+        _sample(events, followed),
+        followed,
+        near if whole is None else whole.values,
+        near,
+        names,
+    )
     fates = Counter(run.fate for one in followed for run in one.record.runs)
     classes = Counter(kind for one in followed for kind in one.record.classes)
     keys = len(events.bounds) - 1 if whole is None else whole.keys
     account = Account(
         pattern=to_text(tree),
-        key=question.key,
+        key=question.key if key is None else key,
         extent=Extent(rows, keys, sum(one.record.handled for one in followed), len(followed)),
         matches=matches,
+        is_all_matched=whole is None,
         elements=tuple(elements),
         runs=sum(fates.values()),
         fates=MappingProxyType({fate: fates[fate] for fate in Fate if fates[fate]}),

@@ -30,4 +30,7 @@ class Case:
     """The rows that were followed."""
     followed: Sequence[Followed]
     values: Values
+    """The values of a column over all rows."""
+    near_values: Values
+    """The values of a column over the rows at hand."""
     names: Names

@@ -75,7 +75,7 @@ def reasons(case: Case) -> list[Reason]:
 def _with_matches(case: Case) -> Iterator[Reason]:
     for asked, counts in zip(case.asked, case.counts, strict=True):
         if asked.role is not Role.ELEMENT and not counts.fits:
-            yield from other_spellings(asked, counts, case.values)
+            yield from other_spellings(asked, counts, case.near_values)
     fates = Counter(run.fate for one in case.followed for run in one.record.runs)
     if case.tree.skip.kind is SkipKind.NO_SKIP:
         yield from _too_many(case)
@@ -89,7 +89,7 @@ def _with_matches(case: Case) -> Iterator[Reason]:
     if fates[Fate.ONCE_PER]:
         yield Reason(Kind.ONCE_PER, f"once_per dropped {fates[Fate.ONCE_PER]:,} complete matches.", "")
     for asked, counts in zip(case.asked, case.counts, strict=True):
-        yield from other_spellings(asked, counts, case.values)
+        yield from other_spellings(asked, counts, case.near_values)
 
 
 def _too_many(case: Case) -> Iterator[Reason]:
@@ -125,7 +125,7 @@ def _without_matches(case: Case) -> Iterator[Reason]:
     found = list(_one_change(case) if tried(loose, case.sample).matches else _never_in_order(case, loose))
     yield from found or _by_fate(case)
     for asked, counts in zip(case.asked, case.counts, strict=True):
-        yield from other_spellings(asked, counts, case.values)
+        yield from other_spellings(asked, counts, case.near_values)
 
 
 def _never_in_order(case: Case, loose: Change) -> Iterator[Reason]:

@@ -125,14 +125,13 @@ def head(account: Account) -> str:
     if account.key is not None:
         keys = " with " + ", ".join(f"{name} = {value!r}" for name, value in account.key.items())
     matches = f"{account.matches:,} match{'' if account.matches == 1 else 'es'}"
-    rows = f"{extent.events:,} row{'' if extent.events == 1 else 's'}"
-    some = (
-        ""
-        if extent.is_whole
-        else f" (conditions are counted over all of them; runs were followed in {extent.followed_events:,} rows of "
-        f"{extent.followed_keys:,} key{'' if extent.followed_keys == 1 else 's'})"
-    )
-    return f"{matches} in {rows}{keys}{some}"
+    rows = f"{extent.events:,} row{'' if extent.events == 1 else 's'}{keys}"
+    if extent.is_whole:
+        return f"{matches} in {rows}"
+    some = f"{extent.followed_events:,} rows of {extent.followed_keys:,} key{'' if extent.followed_keys == 1 else 's'}"
+    if account.is_all_matched:
+        return f"{matches} in {rows} (conditions are counted over all of them; runs were followed in {some})"
+    return f"{matches} in {some} that were followed (conditions are counted over {rows})"
 
 
 def table_rows(account: Account) -> list[dict[str, str]]:

@@ -168,7 +168,8 @@ class Account:
     """The key that was asked for."""
     extent: Extent
     matches: int
-    """Over all rows, or over those of the key."""
+    """Over all rows, or over those of the key; over the rows that were followed if not `is_all_matched`."""
+    is_all_matched: bool
     elements: tuple[ElementCount, ...]
     runs: int
     fates: Mapping[Fate, int]
