@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NoReturn, TextIO
 
 from cepheid import __version__
-from cepheid.cli import asking, demonstration, querying, running, showing, state
+from cepheid.cli import asking, demonstration, querying, running, showing, state, studio
 from cepheid.cli.failures import told
 from cepheid.errors import CepheidError
 
@@ -31,6 +31,7 @@ examples:
   cepheid sql v-shapes.sql --table prices=prices.parquet
   cepheid state state/shoplifting
   cepheid why job.toml --key tag=watch
+  cepheid studio readings.csv
 """
 
 
@@ -92,6 +93,7 @@ def _parser() -> argparse.ArgumentParser:
     querying.add_to(commands)
     state.add_to(commands)
     asking.add_to(commands)
+    studio.add_to(commands)
     showing.add_to(commands)
     demonstration.add_to(commands)
     for command in commands.choices.values():

@@ -95,15 +95,18 @@ class FoundRows(Found):
         more = f"the first {FEW}; found.to_pandas() has all of them" if len(self) > FEW else ""
         return to_html(names, rows, counted(len(self), names), more)
 
-    def funnel(self) -> Funnel:
-        """How many rows and runs got to each element, and where the others were lost: a table and a picture."""
-        return Funnel(self._inquiry().account, self._search.tree)
+    def funnel(self, *, most_rows: int = MOST_ROWS) -> Funnel:
+        """How many rows and runs got to each element, and where the others were lost: a table and a picture.
 
-    def timeline(self, n: int = 10, failed: int | None = None) -> Timeline:
+        Runs are followed in up to `most_rows` rows, as by `why`.
+        """
+        return Funnel(self._inquiry(None, count(most_rows, "most_rows")).account, self._search.tree)
+
+    def timeline(self, n: int = 10, failed: int | None = None, *, most_rows: int = MOST_ROWS) -> Timeline:
         """Draw matches and events of up to `n` partitions on a time axis.
 
         `failed` runs of each partition that became no match are drawn in grey, with what ended them: those that came
-        furthest. Without it, three are drawn where nothing matched.
+        furthest. Without it, three are drawn where nothing matched. Runs are followed in up to `most_rows` rows.
         """
         search = self._search
         wanted = count(failed, "failed") if failed is not None else 0 if len(self) else 3
@@ -115,7 +118,7 @@ class FoundRows(Found):
             partition_by=search.partition_by,
             order_by=search.order_by,
             n=n,
-            failures=failures_of(self._inquiry(), wanted, search.partition_by) if wanted and search.order_by else (),
+            failures=failures_of(self._inquiry(None, most_rows), wanted) if wanted and search.order_by else (),
         )
 
     @overload

@@ -11,7 +11,7 @@ from cepheid.explain.why.document import event_text
 from cepheid.explain.why.failures import failed_run, furthest
 
 
-def failures_of(inquiry: Inquiry, count: int, partition_by: tuple[str, ...]) -> tuple[Failure, ...]:
+def failures_of(inquiry: Inquiry, count: int) -> tuple[Failure, ...]:
     """Up to `count` failed runs of each partition that was followed."""
     found: list[Failure] = []
     for one in inquiry.followed:
