@@ -21,6 +21,8 @@ Rows: TypeAlias = Literal["one", "all"]
 Nulls: TypeAlias = Literal["error", "drop"]
 Shuffle: TypeAlias = Literal["packed", "spark"]
 Time: TypeAlias = Literal["event", "arrival"]
+Keys: TypeAlias = str | Iterable[str] | Mapping[str, str | Mapping[str, str]] | None
+"""What `partition_by` takes: columns, or for each key an expression, the same for all elements or one for each."""
 
 LARGEST = 2**63 - 1
 MOST_BUCKETS = 100_000

@@ -16,6 +16,7 @@ from cepheid.options import (
     LIMITS,
     Asked,
     Further,
+    Keys,
     Limits,
     Movement,
     Nulls,
@@ -46,8 +47,10 @@ if TYPE_CHECKING:
     from cepheid.explain.found import FoundRows
     from cepheid.explain.why.document import Why
     from cepheid.rows.in_memory import Found
+    from cepheid.rows.steps import Events
     from cepheid.spark.batch import DataFrame
     from cepheid.spark.batch import Found as FoundInDataFrame
+    from cepheid.spark.steps import StepTables
     from cepheid.spark.stream.found import FoundInStream
 
 
@@ -71,7 +74,7 @@ class Pattern(PatternBuilder):
         self,
         events: object,
         *,
-        partition_by: str | Iterable[str] | None = None,
+        partition_by: Keys = None,
         order_by: str | Iterable[str] | None = None,
         measures: Mapping[str, str] | None = None,
         columns: str | Iterable[str] | None = None,
@@ -100,45 +103,53 @@ class Pattern(PatternBuilder):
         """
         from cepheid.conditions.casting import zone_of
         from cepheid.explain.found import FoundRows, Search
-        from cepheid.rows.given import to_table
-        from cepheid.rows.in_memory import match_rows
+        from cepheid.rows.in_memory import count_rows, match_rows
 
         self.check()
         known_arguments(single, "match_events", SingleLimits.__annotations__)
         asked = Asked.of(measures, columns, rows)
         checked_nulls(nulls)
         zone_of(time_zone)
+        order = names(order_by, "order_by")
+        given = self._events(events, partition_by, order, time_zone)
         options = _engine_options(limits_of(limits, single))
-        keys, order = self._key(partition_by), names(order_by, "order_by")
-        search = Search(self.tree, to_table(events), keys, order, time_zone, nulls, options)
 
         def found(asked: Asked) -> Found:
-            return match_rows(self.tree, search.rows, keys, order, options, asked, nulls, time_zone)
+            return match_rows(self.tree, given, given.partition_by, order, options, asked, nulls, time_zone)
 
-        return FoundRows(found(asked), search, None if asked == EVERYTHING else lambda: found(EVERYTHING))
+        def counts() -> pa.Table:
+            return count_rows(self.tree, given, given.partition_by, order, options, asked.measures, nulls, time_zone)
+
+        search = Search(self.tree, given, order, nulls, options)
+        whole = None if asked == EVERYTHING else lambda: found(EVERYTHING)
+        return FoundRows(found(asked), search, whole, counts)
 
     def count_events(
         self,
         events: object,
         *,
-        partition_by: str | Iterable[str] | None = None,
+        partition_by: Keys = None,
         order_by: str | Iterable[str] | None = None,
+        measures: Mapping[str, str] | None = None,
         nulls: Nulls = "error",
         time_zone: str = "UTC",
         limits: Limits | None = None,
         **single: Unpack[SingleLimits],
     ) -> pa.Table:
         """How many matches end with each event of rows in memory, as an Arrow table: a row for each event that ends
-        any, with the partition columns, `end_time` and `matches`. The arguments are those of `match_events`.
+        any, with the partition columns, `end_time`, `matches`, and for each measure its total over all of these
+        matches. Measures must be COUNT or SUM over one variable. The arguments are those of `match_events`.
 
         With `no_skip` the matches are counted without being built, so that there may be billions of them; where
-        `explain` says that batch and memory keep each partial match by itself, they are built and then counted.
+        `explain` says that each partial match is kept by itself, they are built and then counted.
 
         >>> from cepheid import Pattern
         >>> rise = Pattern.begin("low").where("price < 5").followed_by_any("high").where("price > 5").within(10)
         >>> rows = [{"t": 1, "price": 3}, {"t": 2, "price": 4}, {"t": 9, "price": 12}]
         >>> rise.count_events(rows, order_by="t").to_pylist()
         [{'end_time': 9, 'matches': 2}]
+        >>> rise.count_events(rows, order_by="t", measures={"lows": "SUM(low.price)"}).to_pylist()
+        [{'end_time': 9, 'matches': 2, 'lows': 7}]
         """
         from cepheid.conditions.casting import zone_of
         from cepheid.rows.in_memory import count_rows
@@ -149,13 +160,15 @@ class Pattern(PatternBuilder):
         zone_of(time_zone)
         options = _engine_options(limits_of(limits, single))
         order = names(order_by, "order_by")
-        return count_rows(self.tree, events, self._key(partition_by), order, options, nulls, time_zone)
+        given = self._events(events, partition_by, order, time_zone)
+        asked = Asked.of(measures, None, "one")
+        return count_rows(self.tree, given, given.partition_by, order, options, asked.measures, nulls, time_zone)
 
     def match(
         self,
-        events: DataFrame,
+        events: DataFrame | Mapping[str, DataFrame],
         *,
-        partition_by: str | Iterable[str] | None = None,
+        partition_by: Keys = None,
         order_by: str | Iterable[str] | None = None,
         measures: Mapping[str, str] | None = None,
         columns: str | Iterable[str] | None = None,
@@ -179,8 +192,6 @@ class Pattern(PatternBuilder):
         Further arguments depend on the kind of DataFrame. `match_batch` and `match_stream` list them, accept only one
         kind, and return a result type that a type checker can use.
         """
-        from cepheid.spark.session import require_dataframe
-
         known_arguments(further, "match", Further.__annotations__)
         common: Any = {
             "partition_by": partition_by,
@@ -192,7 +203,7 @@ class Pattern(PatternBuilder):
         }
         common["limits"] = limits_of(limits, {name: further[name] for name in LIMITS if name in further})  # type: ignore[literal-required]
         others: Any = {name: value for name, value in further.items() if name not in LIMITS}
-        if require_dataframe(events).isStreaming:
+        if _first(events).isStreaming:
             shuffled = others.pop("shuffle", "packed") != "packed"
             _refuse_on_stream(shuffle=shuffled, nulls=nulls != "error")
             return self.match_stream(events, **common, **others)
@@ -207,9 +218,9 @@ class Pattern(PatternBuilder):
 
     def match_batch(
         self,
-        events: DataFrame,
+        events: DataFrame | Mapping[str, DataFrame],
         *,
-        partition_by: str | Iterable[str] | None = None,
+        partition_by: Keys = None,
         order_by: str | Iterable[str] | None = None,
         measures: Mapping[str, str] | None = None,
         columns: str | Iterable[str] | None = None,
@@ -227,23 +238,23 @@ class Pattern(PatternBuilder):
         sorts the rows instead, which is slower but has no such limit.
         """
         from cepheid.spark.batch import BatchPlan, Found
-        from cepheid.spark.session import require_dataframe
 
         self.check()
-        if require_dataframe(events).isStreaming:
+        if _first(events).isStreaming:
             raise InputError("match_batch() was given a stream.\n  Use match_stream(), or match(), which takes both.")
-        asked, keys, order = Asked.of(measures, columns, rows), self._key(partition_by), names(order_by, "order_by")
+        asked, order = Asked.of(measures, columns, rows), names(order_by, "order_by")
+        given, keys, steps = self._frame(events, partition_by, order)
         limits = limits_of(limits)
         movement = Movement(buckets, shuffle, nulls, limits.max_bucket_bytes)
-        plan = BatchPlan(self.tree, events, keys, order, asked, movement, _engine_options(limits))
+        plan = BatchPlan(self.tree, given, keys, order, asked, movement, _engine_options(limits), steps)
         plan.tables(yes_or_no(timeouts, "timeouts"))
         return Found(plan)
 
     def match_stream(
         self,
-        events: DataFrame,
+        events: DataFrame | Mapping[str, DataFrame],
         *,
-        partition_by: str | Iterable[str] | None = None,
+        partition_by: Keys = None,
         order_by: str | Iterable[str] | None = None,
         measures: Mapping[str, str] | None = None,
         columns: str | Iterable[str] | None = None,
@@ -264,17 +275,18 @@ class Pattern(PatternBuilder):
         as they arrive, at the time of their micro-batch. `id` identifies conditions that are Spark Columns, so that
         saved state is never used with different ones.
         """
-        from cepheid.spark.session import require_dataframe
         from cepheid.spark.stream.found import FoundInStream
         from cepheid.spark.stream.plan import StreamPlan
         from cepheid.spark.stream.time import Timing
 
         self.check()
-        if not require_dataframe(events).isStreaming:
+        if not _first(events).isStreaming:
             raise InputError("match_stream() was given a batch.\n  Use match_batch(), or match(), which takes both.")
-        asked, keys, order = Asked.of(measures, columns, rows), self._key(partition_by), names(order_by, "order_by")
+        asked, order = Asked.of(measures, columns, rows), names(order_by, "order_by")
+        given, keys, steps = self._frame(events, partition_by, order)
         options, timing = _engine_options(limits_of(limits)), Timing(watermark, max_ahead, time)
-        plan = StreamPlan(self.tree, events, keys, order, asked, bucket_count(buckets), options, timing, identifier(id))
+        count, name = bucket_count(buckets), identifier(id)
+        plan = StreamPlan(self.tree, given, keys, order, asked, count, options, timing, name, steps)
         plan.tables(yes_or_no(timeouts, "timeouts"))
         return FoundInStream(plan)
 
@@ -282,7 +294,7 @@ class Pattern(PatternBuilder):
         self,
         events: object,
         *,
-        partition_by: str | Iterable[str] | None = None,
+        partition_by: Keys = None,
         order_by: str | Iterable[str] | None = None,
         key: Mapping[str, Any] | None = None,
         most_rows: int = 20_000,
@@ -298,24 +310,24 @@ class Pattern(PatternBuilder):
 
         self.check()
         checked_nulls(nulls)
-        keys, order, most = self._key(partition_by), names(order_by, "order_by"), count(most_rows, "most_rows")
-        if not hasattr(events, "sparkSession"):
-            found = self.match_events(events, partition_by=keys, order_by=order, nulls=nulls)
+        order, most = names(order_by, "order_by"), count(most_rows, "most_rows")
+        one = next(iter(events.values()), None) if isinstance(events, Mapping) else events
+        if not hasattr(one, "sparkSession"):
+            found = self.match_events(events, partition_by=partition_by, order_by=order, nulls=nulls)
             return found.why(key=key, most_rows=most)
-        from cepheid.spark.session import require_dataframe
         from cepheid.spark.why import inquire
 
-        rows = require_dataframe(events)
+        rows, keys, steps = self._frame(events, partition_by, order)
         if rows.isStreaming:
             raise InputError(
                 "why() was given a stream.\n  Ask about a batch of its rows: spark.read instead of readStream."
             )
-        return Why(inquire(self.tree, rows, keys, order, key, _engine_options(Limits()), most, nulls).account)
+        return Why(inquire(self.tree, rows, keys, order, key, _engine_options(Limits()), most, nulls, steps).account)
 
     def as_transform(
         self,
         *,
-        partition_by: str | Iterable[str] | None = None,
+        partition_by: Keys = None,
         order_by: str | Iterable[str] | None = None,
         measures: Mapping[str, str] | None = None,
         columns: str | Iterable[str] | None = None,
@@ -464,6 +476,42 @@ class Pattern(PatternBuilder):
             raise InputError(f'type_column is {type_column!r}.\n  Give the name of a column: type_column="reader".')
         return write(self.tree, type_column)
 
+    def _events(self, events: object, partition_by: Keys, order_by: tuple[str, ...], time_zone: str) -> Events:
+        """Rows in memory with their key: one table, or what several tables and keys by step make of it."""
+        from cepheid.conditions.steps import Steps, tables_of
+        from cepheid.rows.given import to_table
+        from cepheid.rows.steps import Events, joined
+
+        if not isinstance(events, Mapping) and not isinstance(partition_by, Mapping):
+            return Events.plain(to_table(events), self._key(partition_by), time_zone)
+        numbers, tables = tables_of(self.tree, events) if isinstance(events, Mapping) else (None, [events])
+        steps = Steps.of(self.tree, self._step_keys(partition_by), numbers)
+        return joined(self.tree, [to_table(table) for table in tables], steps, order_by, time_zone)
+
+    def _frame(
+        self, events: object, partition_by: Keys, order_by: tuple[str, ...]
+    ) -> tuple[DataFrame, tuple[str, ...], StepTables | None]:
+        """The DataFrame with its key: the one given, or what several tables and keys by step make of it."""
+        from cepheid.conditions.steps import Steps, tables_of
+        from cepheid.spark.session import require_dataframe
+        from cepheid.spark.steps import StepTables, require_tables
+
+        if not isinstance(events, Mapping) and not isinstance(partition_by, Mapping):
+            return require_dataframe(events), self._key(partition_by), None
+        numbers, tables = tables_of(self.tree, events) if isinstance(events, Mapping) else (None, [events])
+        steps = Steps.of(self.tree, self._step_keys(partition_by), numbers)
+        joined = StepTables(self.tree, require_tables(tables), steps, order_by)
+        return joined.rows, joined.partition_by, joined
+
+    def _step_keys(self, given: Keys) -> Keys:
+        """The keys of a pattern whose elements have keys or tables of their own."""
+        if isinstance(given, Mapping) and self.tree.partition_by:
+            raise InputError(
+                f"partition_by is given by step, but the pattern itself is partitioned by "
+                f"{list(self.tree.partition_by)}.\n  Leave one of them out."
+            )
+        return given if isinstance(given, Mapping) else self._key(given)
+
     def _key(self, given: str | Iterable[str] | None) -> tuple[str, ...]:
         """The columns to partition by: those given, or those of the pattern; not two different sets."""
         own, given_names = self.tree.partition_by, names(given, "partition_by")
@@ -479,6 +527,13 @@ class Pattern(PatternBuilder):
 
         if isinstance(condition, SqlText):
             check_text(condition.text, element_description)
+
+
+def _first(events: object) -> DataFrame:
+    """The DataFrame, or the first of several; whether they are all of one kind is checked later."""
+    from cepheid.spark.session import require_dataframe
+
+    return require_dataframe(next(iter(events.values()), None) if isinstance(events, Mapping) else events)
 
 
 def _engine_options(limits: Limits) -> Options:

@@ -190,7 +190,7 @@ def _pattern(choose: Choose, for_cohorts: bool) -> Json:
         pattern["within"] = 2 + writer.span()
     elif window == "count":
         pattern["within_events"] = writer.span()
-    if window != "none" and not for_cohorts and writer.chance(1):
+    if window != "none" and writer.chance(2 if for_cohorts else 1):
         pattern["not_before"] = [{"name": "n0", "where": writer.condition()}]
     if writer.is_modern and writer.chance(2):
         pattern["once_per"] = writer.span()

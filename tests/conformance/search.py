@@ -2,10 +2,10 @@
 
 New cases each time (`--seed` repeats a search), biased to corners (`corner_cases`), half of them to what cohorts are
 for. Each is run by the kernel with and without timeouts, with cohorts and without, with and without dominance, whole
-and in parts whose state is saved in between, in little memory and in enough; matches, their order
-and moments, and timeouts must be those of the reference. Prints counts as it goes; a difference is shrunk to a short
-case, printed as a line for a file of probes with the reference's answer, and makes the exit code 1. `examine` is what
-the tests ask of fewer cases, the same ones in every run (`tests/engine/test_corners.py`).
+and in parts whose state is saved in between, alone and beside other partitions, in little memory and in enough;
+matches, their order and moments, and timeouts must be those of the reference. Prints counts as it goes; a difference is
+shrunk to a short case, printed as a line for a file of probes with the reference's answer, and makes the exit code 1.
+`examine` is what the tests ask of fewer cases, the same ones in every run (`tests/engine/test_corners.py`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import pyarrow as pa
 from conformance.cases import pattern_tree
 from conformance.corner_cases import SCHEMA, Json, random_case, shorter
-from engine.kernel_answers import outcome_in_little_memory, outcome_in_parts, outcome_of
+from engine.kernel_answers import outcome_beside_others, outcome_in_little_memory, outcome_in_parts, outcome_of
 
 from cepheid.automaton.construction import build
 from cepheid.automaton.model import Automaton
@@ -86,6 +86,8 @@ def examine(case: Json) -> str:
             ways.append(("without cohorts", outcome_of, Options(compact=False)))
             ways.append(("without dominance", outcome_of, Options(compact=False, dominance=False)))
             ways.append(("in little memory", outcome_in_little_memory(chance), Options()))
+            if not any(position.endings for position in automaton.positions):
+                ways.append(("beside others", outcome_beside_others(chance), Options()))
         for name, way, options in ways:
             try:
                 found: object = cast(Any, way)(automaton, table, options, *finish)

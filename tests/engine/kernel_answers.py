@@ -106,6 +106,53 @@ def outcome_in_parts(chance: random.Random) -> Answers:
     return answer
 
 
+def outcome_beside_others(chance: random.Random) -> Answers:
+    """The same for three partitions that have these events, each at its own pace, in one pool: partitions are forgotten
+    and begin anew, the state is saved and restored in between. All of them must answer the same."""
+
+    def answer(
+        automaton: Automaton, table: pa.Table, options: Options, advance_to: int | None, end_of_input: bool
+    ) -> Outcome:
+        tables = tabulate(automaton, options)
+        matcher = Matcher(tables)
+        slots: list[int] = []
+        """The partition that lives in each slot."""
+        held: list[tuple[int, int]] = []
+        done = [0, 0, 0]
+        found: list[list[Match]] = [[], [], []]
+        while min(done) < table.num_rows:
+            moving = [one for one in range(3) if done[one] < table.num_rows and chance.random() < 0.7]
+            if not moving:
+                continue
+            lengths = [min(chance.choice((1, 1, 2, 4)), table.num_rows - done[one]) for one in moving]
+            slots += [one for one in moving if one not in slots]
+            pieces = [table.slice(done[one], length) for one, length in zip(moving, lengths, strict=True)]
+            named = [
+                piece.append_column("partition", pa.array([place] * len(piece))) for place, piece in enumerate(pieces)
+            ]
+            part = arrange(pa.concat_tables(named), ("partition",), ("t",))
+            columns_of_part = matcher.columns_of(part)
+            held += [(one, done[one] + i) for one, length in zip(moving, lengths, strict=True) for i in range(length)]
+            matches, _ = matcher.feed(columns_of_part, part.bounds, np.array([slots.index(one) for one in moving]))
+            for taken, at in _items(automaton, matches):
+                [owner] = {held[row][0] for row, _ in taken}
+                found[owner].append(Match(tuple((held[row][1], name) for row, name in taken), at))
+            for one, length in zip(moving, lengths, strict=True):
+                done[one] += length
+            if chance.random() < 0.5:
+                if chance.random() < 0.5:
+                    reached = [table["t"][done[one] - 1].as_py() if done[one] else -(10**9) for one in range(3)]
+                    stays = matcher.forget(min(reached))
+                    slots = [one for one, is_kept in zip(slots, stays, strict=True) if is_kept]
+                held = [held[row] for row in matcher.keep()]
+                if chance.random() < 0.5:
+                    matcher = restore(Matcher(tables), snapshot(matcher))
+        assert found[0] == found[1] == found[2], f"partitions with the same events differ: {found}"
+        return Outcome(tuple(found[0]), ())
+
+    return answer
+
+
 def _items(automaton: Automaton, found: Any) -> list[tuple[tuple[tuple[int, str], ...], int]]:
     taken: list[list[tuple[int, str]]] = [[] for _ in found.at]
     for match, variable, row in zip(found.match, found.variable, found.row, strict=True):

@@ -19,7 +19,8 @@ from hypothesis import given, settings
 from cepheid import LimitError, Pattern, SkipError
 from cepheid.automaton.model import Automaton, Continuation, Ending, Position, Take
 from cepheid.engine.columns import columns
-from cepheid.engine.matcher import count_partitions, counted, match_partitions
+from cepheid.engine.counts import counted
+from cepheid.engine.matcher import count_partitions, match_partitions
 from cepheid.engine.tables import compact
 from cepheid.engine.tables.tabulate import Options, tabulate
 from cepheid.explain import explain

@@ -109,15 +109,16 @@ class _Binder:
         where: dict[str, Predicate] = {}
         for path, part in tree.walk(self._pattern.body):
             if isinstance(part, Not):
-                where[part.name] = self._predicate(part.condition, self._scope(tree.describe(part), path))
+                scope = self._scope(tree.describe(part), path, of=part.name)
+                where[part.name] = self._predicate(part.condition, scope, part.name)
             elif isinstance(part.body, Variable):
                 name = part.body.name
                 scope = self._scope(tree.describe(part), path, (name,), name)
-                where[name] = self._predicate(part.body.condition, scope)
+                where[name] = self._predicate(part.body.condition, scope, name)
         for before in self._pattern.not_before:
             # Asked when a match is complete, so every variable has taken what it will take.
-            scope = self._reading(f"not_before {before.name!r}", self._variables)
-            where[before.name] = self._predicate(before.condition, scope)
+            scope = self._reading(f"not_before {before.name!r}", self._variables, of=before.name)
+            where[before.name] = self._predicate(before.condition, scope, before.name)
         return where
 
     def _until(self) -> dict[Path, Predicate]:
@@ -127,7 +128,7 @@ class _Binder:
                 # The until of a group is asked of events during its iterations: it reads all that the group holds.
                 own = element.body.name if isinstance(element.body, Variable) else None
                 scope = self._scope(f"until of {tree.describe(element)}", path, _taken_inside(element), own)
-                until[path] = self._predicate(element.loop.until, scope)
+                until[path] = self._predicate(element.loop.until, scope, *_taken_inside(element))
         return until
 
     def _having(self) -> dict[Path, Predicate]:
@@ -139,20 +140,36 @@ class _Binder:
                 having[path] = self._predicate(element.having, replace(scope, has_event=False))
         return having
 
-    def _scope(self, place: str, path: Path, inside: tuple[str, ...] = (), own: str | None = None) -> Scope:
-        """What can be read at a path: what comes before it, and what is inside."""
+    def _scope(
+        self, place: str, path: Path, inside: tuple[str, ...] = (), own: str | None = None, of: str | None = None
+    ) -> Scope:
+        """What can be read at a path: what comes before it, and what is inside. `of`: whose events are asked, where
+        that is no variable."""
         readable, apart = readable_at(self._pattern.body, path)
-        return replace(self._reading(place, (*readable, *inside), own), apart=apart)
+        return replace(self._reading(place, (*readable, *inside), own, of), apart=apart)
 
-    def _reading(self, place: str, visible: tuple[str, ...], own: str | None = None) -> Scope:
+    def _reading(self, place: str, visible: tuple[str, ...], own: str | None = None, of: str | None = None) -> Scope:
         folds = tuple(FoldName(fold.variable, fold.name, fold.type) for fold in self._folds if fold.variable in visible)
         later = tuple(fold.name for fold in self._folds if fold.variable not in visible)
-        return Scope(place, self._schema, self._names, visible, self._nots, own, folds, later)
+        return Scope(place, self._schema_of(own or of), self._names, visible, self._nots, own, folds, later)
 
-    def _predicate(self, condition: Condition | None, scope: Scope) -> Predicate:
+    def _schema_of(self, element: str | None) -> Schema | None:
+        return self._schema if element is None or self._schema is None else self._schema.of_element(element)
+
+    def _predicate(self, condition: Condition | None, scope: Scope, *elements: str) -> Predicate:
+        """The condition, which holds only on events that one of the elements may take."""
+        candidate = self._candidate(elements)
         if condition is None:
-            return Predicate(TRUE, scope.place)
-        return Predicate(self._condition(condition, Checker(scope), scope.place), scope.place)
+            return Predicate(candidate, scope.place)
+        asked = self._condition(condition, Checker(scope), scope.place)
+        return Predicate(asked if candidate == TRUE else combine(Operator.AND, (candidate, asked)), scope.place)
+
+    def _candidate(self, elements: tuple[str, ...]) -> Expression:
+        """Whether an event may be taken by one of the elements at all (keys by step)."""
+        roles = {} if self._schema is None else self._schema.roles
+        columns = dict.fromkeys(roles[element].column for element in elements if element in roles)
+        named = [Column(name, type=types.BOOLEAN) for name in columns if name is not None]
+        return combine(Operator.OR, tuple(named)) if named and len(named) == len(columns) else TRUE
 
     def _condition(self, condition: Condition, checker: Checker, place: str) -> Expression:
         match condition:
@@ -177,11 +194,11 @@ class _Binder:
         if self._schema is not None and self._schema.find(fold.name) is not None:
             raise ConditionError(place, f"`{fold.name}` is also a column of the events", "give the fold another name")
         init = Checker(Scope(place, Schema(()), self._names, (), self._nots)).bind(self._read(fold.init, place))
-        parsed = self._read(fold.update, place)
+        parsed, schema = self._read(fold.update, place), self._schema_of(variable)
         data_type = _fold_type(init.type)
         # The type must hold what the update makes of it: 0 and `z + price` is a double if price is one.
         for _ in range(3):
-            scope = Scope(place, self._schema, (), (), frozenset(), None, (FoldName(variable, fold.name, data_type),))
+            scope = Scope(place, schema, (), (), frozenset(), None, (FoldName(variable, fold.name, data_type),))
             checker = Checker(scope)
             update = checker.bind(parsed)
             wider = promotion.common(data_type, update.type)

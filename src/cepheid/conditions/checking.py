@@ -224,7 +224,7 @@ class Checker:
         self._check_readable(variable, node.span)
         if node.argument is None:
             return Aggregate(node.function, variable, None, type=types.LONG, span=node.span)
-        inside = Checker(self._scope.of_event_alone())
+        inside = Checker(self._scope.of_event_alone(variable))
         argument = inside.bind(node.argument)
         found = promotion.aggregate(node.function, argument.type)
         if found is None:

@@ -57,8 +57,17 @@ class Scope:
     def fold_names(self) -> tuple[str, ...]:
         return tuple(fold.name for fold in self.folds)
 
-    def of_event_alone(self) -> Scope:
-        """The scope of an aggregate's argument: the columns of one event, no variables, no folds."""
+    def of_event_alone(self, variable: str) -> Scope:
+        """The scope of an aggregate's argument: the columns of one event of a variable, no variables, no folds."""
+        schema = None if self.schema is None else self.schema.of_element(variable)
         return replace(
-            self, all_variables=(), visible=(), nots=frozenset(), own=None, folds=(), later_folds=(), has_event=True
+            self,
+            schema=schema,
+            all_variables=(),
+            visible=(),
+            nots=frozenset(),
+            own=None,
+            folds=(),
+            later_folds=(),
+            has_event=True,
         )

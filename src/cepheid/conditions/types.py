@@ -6,8 +6,8 @@ case rule. Called by this room and by whoever has events to bind a pattern to.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
@@ -141,6 +141,8 @@ class Schema:
     """The time zone by whose clock timestamps are read, and written where a text gives no zone."""
     type_in_spark: Callable[[str], DataType] | None = field(default=None, repr=False, compare=False)
     """The type of a text that only Spark computes, a `ValueError` where Spark refuses it; None without Spark."""
+    roles: Mapping[str, Role] = field(default_factory=dict, repr=False, compare=False)
+    """By element: which events it may take, where elements have keys or tables of their own."""
     _by_folded: dict[str, list[tuple[str, DataType]]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -164,6 +166,10 @@ class Schema:
             raise InputError(f"column `{name}` is ambiguous: {spelled} differ only by case\n  rename one of them")
         return found[0] if found else None
 
+    def of_element(self, name: str) -> Schema:
+        """The columns that the events of an element have."""
+        return replace(self.roles[name].schema, roles=self.roles) if name in self.roles else self
+
     def suggestion(self, name: str) -> str:
         """What to say of a name that is no column: the nearest columns, or all of them."""
         near = did_you_mean(name, self.names)
@@ -179,6 +185,16 @@ class Schema:
     ) -> Schema:
         """The schema of Arrow data, with the types Spark would give it."""
         return cls(tuple((column.name, _from_arrow(column.type)) for column in schema), zone, type_in_spark)
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """Which events an element may take."""
+
+    column: str | None
+    """The column that is true on these events; None: all of them."""
+    schema: Schema
+    """The columns of these events."""
 
 
 def _from_arrow(arrow: Any) -> DataType:

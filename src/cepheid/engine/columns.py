@@ -132,6 +132,17 @@ def _values(
     return values, known
 
 
+def may_be_taken(columns: Columns, tables: Tables, variables: Sequence[int]) -> npt.NDArray[np.int64]:
+    """The events that some variables may take, as far as the events alone tell."""
+    takes = [way.take for position in tables.automaton.positions for way in position.continuations]
+    wanted = {take.predicate for take in takes if take.variable in variables}
+    result = np.zeros(len(columns.time), bool)
+    for number, page in enumerate(tables.pages):
+        bits = sum(1 << page.index(predicate) for predicate in wanted if predicate in page)
+        result |= columns.bits[:, number] & np.uint64(bits) != 0
+    return np.flatnonzero(result)
+
+
 def values_of(events: Events, tables: Tables) -> list[pa.Array | pa.ChunkedArray]:
     """What the kernel compares of each event."""
     return [evaluate_or_fall_back(expression, events.table) for expression in tables.columns]
@@ -207,7 +218,7 @@ def as_integers(array: pa.Array, data_type: DataType) -> npt.NDArray[np.int64]:
         doubles: npt.NDArray[np.float64] = as_numpy(pc.fill_null(array.cast(pa.float64()), 0.0))
         return np.ascontiguousarray(doubles).view(np.int64)
     if data_type.kind is Kind.DECIMAL:
-        return _scaled(array, data_type.scale)
+        return scaled(array, data_type.scale)
     if pa.types.is_timestamp(array.type):
         array = array.cast(pa.timestamp("us", array.type.tz)).cast(pa.int64())
     elif pa.types.is_duration(array.type):
@@ -220,7 +231,7 @@ def as_integers(array: pa.Array, data_type: DataType) -> npt.NDArray[np.int64]:
     return result
 
 
-def _scaled(array: pa.Array, scale: int) -> npt.NDArray[np.int64]:
+def scaled(array: pa.Array, scale: int) -> npt.NDArray[np.int64]:
     """Decimals times their scale, read from the low half of their 128 bits."""
     wide = array.cast(pa.decimal128(38, scale))
     halves = np.frombuffer(wide.buffers()[1], np.int64)[2 * wide.offset : 2 * (wide.offset + len(wide))]

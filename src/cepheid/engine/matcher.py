@@ -3,7 +3,8 @@
 In: a pattern's tables and the columns of its events. Out: which rows each match and each timeout took. Called by
 `in_memory` and by the Spark plans.
 
-A `Matcher` keeps the partitions of a stream from call to call (`runs.state`).
+A `Matcher` keeps the partitions of a stream from call to call (`runs.state`). Partial matches are kept as cohorts where
+`tables.compact` allows it (`runs.cohorts`), else each by itself.
 """
 
 from __future__ import annotations
@@ -18,12 +19,14 @@ from cepheid.automaton.construction import build
 from cepheid.conditions import bind
 from cepheid.engine.assignments import Assignments, Integers
 from cepheid.engine.columns import Columns, Events, columns, columns_of, joined, values_of
+from cepheid.engine.counts import Counts, Summed, counted
 from cepheid.engine.kernel import buffer, drive
 from cepheid.engine.kernel import layout as l
 from cepheid.engine.kernel.compiling import announce_compilation
 from cepheid.engine.limits import state_limit
 from cepheid.engine.runs import invariants
-from cepheid.engine.runs.cohorts import can_count, count_whole, match_whole
+from cepheid.engine.runs.cohort_pool import CohortPool, counting, listing
+from cepheid.engine.runs.cohorts import CohortDrive, Listed, can_count, count_whole, match_whole
 from cepheid.engine.runs.decided import Decided, Sift
 from cepheid.engine.runs.pool import Pool, bytes_of, grown, growth_needed, new_pool
 from cepheid.engine.runs.problems import problem, too_large
@@ -64,22 +67,20 @@ def match_partitions(
 
 
 def count_partitions(
-    tables: Tables, columns: Columns, bounds: Integers, where: Callable[[int, int], str] = by_number
-) -> Integers:
-    """The last events of the matches of whole partitions, in their order, and how many matches each has: a row each.
+    tables: Tables,
+    columns: Columns,
+    bounds: Integers,
+    summed: Summed,
+    where: Callable[[int, int], str] = by_number,
+) -> Counts:
+    """The last events of the matches of whole partitions, in their order, how many matches each has, and their sums.
 
     Where that is possible no match is built.
     """
     if can_count(tables):
-        return count_whole(tables, columns, bounds, where, _capacity(columns))
+        return count_whole(tables, columns, bounds, summed, where, _capacity(columns))
     found, _ = match_partitions(tables, columns, bounds, where=where)
-    return counted(found)
-
-
-def counted(found: Assignments) -> Integers:
-    """The same for matches that were listed."""
-    ends = np.append(np.flatnonzero(np.diff(found.match)), len(found.row) - 1)[: len(found.at)]
-    return np.stack(np.unique(found.row[ends], return_counts=True), axis=1)
+    return counted(found, summed)
 
 
 def _capacity(columns: Columns) -> int:
@@ -126,17 +127,49 @@ class Matcher(State):
 
         Rows in the answer count the held events first, then the given ones.
         """
+        if isinstance(self.pool, CohortPool):
+            self.pool = listing(self.pool)
+            return self._taken_in(new, bounds, slot_of, where).assignments(), no_assignments()
+        bounds = self._arrived(new, bounds, slot_of)
+        drive = _Drive(self.tables, self.pool)
+        drive.match(self.held, bounds, slot_of, l.AS_IT_IS, 0, where)
+        self.pool = drive.pool
+        return drive.decided()
+
+    def count(
+        self,
+        new: Columns,
+        bounds: Integers,
+        slot_of: Integers,
+        summed: Summed,
+        where: Callable[[int, int], str] = by_number,
+    ) -> Counts:
+        """The same as `feed`, but matches are counted; where that is possible none is built. `summed`: of the held
+        events, then of the given ones."""
+        if isinstance(self.pool, CohortPool) and can_count(self.tables):
+            self.pool = counting(self.pool, summed)
+            return self._taken_in(new, bounds, slot_of, where).counts(self.held)
+        return counted(self.feed(new, bounds, slot_of, where)[0], summed, by_moment=True)
+
+    def _arrived(self, new: Columns, bounds: Integers, slot_of: Integers) -> Integers:
+        """Hold further events. Returns where each partition's begin among all that are held."""
         self._add_slots(int(slot_of.max(initial=-1)) + 1)
         held = len(self.held.time)
         lengths = np.diff(bounds)
         ordinals = np.arange(len(new.time)) - np.repeat(bounds[:-1], lengths)
         new = new._replace(ordinal=ordinals + np.repeat(self.next_ordinal[slot_of], lengths))
         self.next_ordinal[slot_of] += lengths
-        drive = _Drive(self.tables, self.pool)
         self.held = joined(self.held, new, self.tables)
-        drive.match(self.held, bounds + held, slot_of, l.AS_IT_IS, 0, where)
+        return bounds + held
+
+    def _taken_in(self, new: Columns, bounds: Integers, slot_of: Integers, where: Callable[[int, int], str]) -> Listed:
+        """Show further events to cohorts."""
+        bounds = self._arrived(new, bounds, slot_of)
+        assert isinstance(self.pool, CohortPool)
+        drive = CohortDrive(self.tables, self.pool)
+        listed = drive.match(self.held, bounds, slot_of, self.next_ordinal, where)
         self.pool = drive.pool
-        return drive.decided()
+        return listed
 
     def advance(self, moment: int, where: Callable[[int, int], str] = by_number) -> tuple[Assignments, Assignments]:
         """Let time move on in all partitions. `where`: how an error calls a slot, beside no event."""
@@ -147,6 +180,10 @@ class Matcher(State):
         return self._finish(l.END, 0, where)
 
     def _finish(self, finish: int, moment: int, where: Callable[[int, int], str]) -> tuple[Assignments, Assignments]:
+        if isinstance(self.pool, CohortPool):  # nothing waits for time alone
+            if finish == l.ADVANCE:
+                np.maximum(self.pool.slots[:, l.K_NOW], moment, out=self.pool.slots[:, l.K_NOW])
+            return no_assignments(), no_assignments()
         drive = _Drive(self.tables, self.pool)
         drive.finish(self.held, finish, moment, where)
         self.pool = drive.pool

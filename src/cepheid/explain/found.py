@@ -14,7 +14,6 @@ from typing import Any, overload
 import pyarrow as pa
 
 from cepheid.automaton.model import Automaton
-from cepheid.conditions import Schema
 from cepheid.engine.tables.tabulate import Options
 from cepheid.errors import InputError
 from cepheid.explain.results import FEW, counted, to_html, to_text
@@ -32,6 +31,7 @@ from cepheid.explain.why.of_match import WhyMatch, why_match
 from cepheid.options import count, yes_or_no
 from cepheid.rows.arrange import Arranged
 from cepheid.rows.in_memory import Found, listed, prepared, run
+from cepheid.rows.steps import Events
 from cepheid.syntax.tree import PatternTree
 
 
@@ -40,10 +40,8 @@ class Search:
     """What was looked for, and where."""
 
     tree: PatternTree
-    rows: pa.Table
-    partition_by: tuple[str, ...]
+    events: Events
     order_by: tuple[str, ...]
-    time_zone: str = "UTC"
     nulls: str = "error"
     options: Options = field(default_factory=Options)
 
@@ -51,9 +49,16 @@ class Search:
 class FoundRows(Found):
     """What a pattern found in rows. It iterates over the matches, has a length, and displays itself in a notebook."""
 
-    def __init__(self, found: Found, search: Search, whole: Callable[[], Found] | None = None) -> None:
+    def __init__(
+        self,
+        found: Found,
+        search: Search,
+        whole: Callable[[], Found] | None = None,
+        counts: Callable[[], pa.Table] | None = None,
+    ) -> None:
         super().__init__(found.matches_table, lambda: found.timeouts_table)
         self._search = search
+        self._counts = counts
         self._whole = whole
         """The same search with whole events, where measures or other rows were asked for."""
         self._inquiries: dict[object, Inquiry] = {}
@@ -71,6 +76,13 @@ class FoundRows(Found):
     def count(self) -> int:
         """How many rows `matches` has."""
         return len(self)
+
+    def counts(self) -> pa.Table:
+        """How many matches end with each event, and the totals of measures over all of them, as an Arrow table.
+
+        `pattern.count_events` gives the same without looking for the matches first.
+        """
+        return pa.table({}) if self._counts is None else self._counts()
 
     def to_arrow(self) -> pa.Table:
         """The matches as an Arrow table."""
@@ -111,11 +123,12 @@ class FoundRows(Found):
         search = self._search
         wanted = count(failed, "failed") if failed is not None else 0 if len(self) else 3
         found: Found = self if self._whole is None else self._whole()
+        further = [name for name in search.events.columns if name not in search.events.partition_by]
         return timeline(
             found.matches_table,
-            events=search.rows,
+            events=search.events.table.select([*search.events.partition_by, *further]),
             pattern=search.tree,
-            partition_by=search.partition_by,
+            partition_by=search.events.partition_by,
             order_by=search.order_by,
             n=n,
             failures=failures_of(self._inquiry(None, most_rows), wanted) if wanted and search.order_by else (),
@@ -157,16 +170,15 @@ class FoundRows(Found):
 
     def _question(self, key: Mapping[str, Any] | None = None, most_rows: int = MOST_ROWS) -> Question:
         search = self._search
-        if not search.rows.column_names:
+        if not search.events.table.column_names:
             raise InputError("there are no rows, and so no columns to ask about.\n  Look at what was read.")
-        keys, order = search.partition_by, search.order_by
-        return Question(search.tree, search.rows, keys, order, search.nulls, search.time_zone, key, most_rows)
+        return Question(search.tree, search.events, search.order_by, search.nulls, key, most_rows)
 
     @cached_property
     def broken_table(self) -> pa.Table:
         """The runs that ended otherwise than by time: the key, what each took, the `reason` and the `event`."""
-        _, _, events, automaton = self._prepared()
-        return broken(automaton, events, self._search.rows.schema)
+        events, automaton = self._prepared()
+        return broken(automaton, events, self._columns())
 
     @property
     def broken(self) -> list[dict[str, Any]]:
@@ -176,29 +188,45 @@ class FoundRows(Found):
     @cached_property
     def unmatched_table(self) -> pa.Table:
         """The rows that are in no match."""
-        _, _, events, automaton = self._prepared()
+        if self._search.events.own:
+            raise InputError(
+                "unmatched: elements have keys or tables of their own, so that a row may have several keys."
+            )
+        events, automaton = self._prepared()
         taken = run(automaton, events, self._search.options)[0].row
-        return unmatched(events, taken, self._search.rows.column_names)
+        return unmatched(events, taken, self._columns().names)
 
     @property
     def unmatched(self) -> list[dict[str, Any]]:
         """The rows that are in no match, as dicts."""
         return listed(self.unmatched_table, "unmatched_table")
 
-    def _prepared(self) -> tuple[Schema, tuple[str, ...], Arranged, Automaton]:
-        search = self._question()
-        return prepared(search.tree, search.rows, search.partition_by, search.order_by, search.nulls, search.time_zone)
+    def _prepared(self) -> tuple[Arranged, Automaton]:
+        asked = self._question()
+        _, events, automaton = prepared(asked.tree, asked.events, asked.order_by, asked.nulls)
+        return events, automaton
+
+    def _columns(self) -> pa.Schema:
+        """The columns of the events, with their key."""
+        events = self._search.events
+        names = dict.fromkeys((*events.columns, *events.partition_by))
+        return pa.schema([events.table.schema.field(name) for name in names])
 
     def explain(self) -> Explanation:
         """Explain what the pattern means and how it ran on these rows."""
         search = self._search
         execution = Execution(
             "this process, on rows in memory",
-            columns=tuple(search.rows.column_names),
-            rows=f"{search.rows.num_rows:,}",
+            columns=search.events.columns,
+            rows=f"{search.events.table.num_rows:,}",
             further=(
-                ("key", ", ".join(search.partition_by) or "none: all rows are one sequence"),
+                (
+                    "key",
+                    " ".join(search.events.keys)
+                    or ", ".join(search.events.partition_by)
+                    or "none: all rows are one sequence",
+                ),
                 ("order", ", ".join(search.order_by) or "as the rows came"),
             ),
         )
-        return explain(search.tree, Schema.from_arrow(search.rows.schema, search.time_zone), execution)
+        return explain(search.tree, search.events.schema, execution)

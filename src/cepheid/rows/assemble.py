@@ -6,8 +6,8 @@ Arrow table.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -36,6 +36,17 @@ class Shape:
     with_moment: bool = False
     every_row: bool = False
     summaries: tuple[Summary, ...] = ()
+    of_variable: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The columns that a variable's events have, where not all events have the same."""
+    counts: bool = False
+    """Matches are counted instead, and their summaries added up: see `counts`."""
+
+    def columns_of(self, variable: str) -> tuple[str, ...]:
+        """What is shown of a variable's events."""
+        shown, own = self.columns or (), self.of_variable.get(variable)
+        if own is None:
+            return shown
+        return own if set(own) <= set(shown) else tuple(name for name in shown if name in own)
 
     @property
     def own_columns(self) -> tuple[str, ...]:
@@ -66,7 +77,7 @@ def assemble(events: Arranged, found: Assignments, shape: Shape) -> pa.Table:
     count = len(found.at)
     starts = np.searchsorted(found.match, np.arange(count + 1)).astype(np.int64)
     names = match_ids(events, found.variable, found.row, starts)
-    moments = _moments(found.at, events) if shape.with_moment and events.order_by else None
+    moments = moments_of(found.at, events) if shape.with_moment and events.order_by else None
     table = _every_row(events, found, shape, names, moments, starts) if shape.every_row else None
     if table is None:
         table = _one_row(events, found, shape, names, moments, starts)
@@ -101,9 +112,9 @@ def _one_row(
         mine = found.variable == number
         match, row = found.match[mine], found.row[mine]
         if name in shape.looping:
-            columns[name] = _lists(events, shape, match, row, len(names))
+            columns[name] = _lists(events, shape.columns_of(name), match, row, len(names))
         else:
-            columns[name] = _singles(events, shape, match, row, len(names))
+            columns[name] = _singles(events, shape.columns_of(name), match, row, len(names))
     return pa.table(columns)
 
 
@@ -129,7 +140,8 @@ def _columns_of(table: pa.Table) -> list[tuple[str, pa.ChunkedArray]]:
     return list(zip(table.column_names, table.columns, strict=True))
 
 
-def _moments(at: Integers, events: Arranged) -> pa.Array:
+def moments_of(at: Integers, events: Arranged) -> pa.Array:
+    """Moments as the time column has them."""
     kind = events.type_of(events.order_by[0])
     if events.unit is SpanUnit.MICROSECOND:
         zone = kind.tz if pa.types.is_timestamp(kind) else None
@@ -137,16 +149,16 @@ def _moments(at: Integers, events: Arranged) -> pa.Array:
     return pa.array(at, pa.int64())
 
 
-def _structs(events: Arranged, shape: Shape, row: Integers) -> pa.StructArray:
+def _structs(events: Arranged, shown: tuple[str, ...], row: Integers) -> pa.StructArray:
     """The wanted columns of some rows."""
-    taken = events.taken(shape.columns or (), row)
+    taken = events.taken(shown, row)
     arrays = [column.combine_chunks() for column in taken.columns]
     return pa.StructArray.from_arrays(arrays, fields=list(taken.schema))
 
 
-def _singles(events: Arranged, shape: Shape, match: Integers, row: Integers, count: int) -> pa.Array:
+def _singles(events: Arranged, shown: tuple[str, ...], match: Integers, row: Integers, count: int) -> pa.Array:
     """One struct per match, NULL where the variable took nothing."""
-    structs = _structs(events, shape, row)
+    structs = _structs(events, shown, row)
     if len(match) == count:  # every match has one, in their order
         return structs
     places = np.full(count, -1, np.int64)
@@ -154,7 +166,7 @@ def _singles(events: Arranged, shape: Shape, match: Integers, row: Integers, cou
     return structs.take(pa.array(places, mask=places < 0))
 
 
-def _lists(events: Arranged, shape: Shape, match: Integers, row: Integers, count: int) -> pa.Array:
+def _lists(events: Arranged, shown: tuple[str, ...], match: Integers, row: Integers, count: int) -> pa.Array:
     """One list of structs per match, empty where the variable took nothing."""
     offsets = np.searchsorted(match, np.arange(count + 1)).astype(np.int32)
-    return pa.ListArray.from_arrays(pa.array(offsets), _structs(events, shape, row))
+    return pa.ListArray.from_arrays(pa.array(offsets), _structs(events, shown, row))

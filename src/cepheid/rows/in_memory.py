@@ -18,10 +18,11 @@ import pyarrow as pa
 
 from cepheid.automaton.construction import build
 from cepheid.automaton.model import Automaton
-from cepheid.conditions import Schema, bind
+from cepheid.conditions import bind
 from cepheid.engine.assignments import Assignments
-from cepheid.engine.columns import columns
-from cepheid.engine.matcher import count_partitions, counted, match_partitions
+from cepheid.engine.columns import columns, may_be_taken
+from cepheid.engine.counts import counted
+from cepheid.engine.matcher import count_partitions, match_partitions
 from cepheid.engine.tables.representation import NotCompiled
 from cepheid.engine.tables.tabulate import Options, tabulate
 from cepheid.errors import InputError, MalformedPatternError
@@ -31,8 +32,10 @@ from cepheid.reference.outcome import Match, Timeout
 from cepheid.rows.arrange import Arranged, arrange
 from cepheid.rows.assemble import Shape, assemble
 from cepheid.rows.columns import check_range, distinct_columns, shown_columns, without_nulls
+from cepheid.rows.counts import counts_table, refuse_other_measures, summed_of
 from cepheid.rows.given import to_table
 from cepheid.rows.measured import Measured
+from cepheid.rows.steps import Events
 from cepheid.syntax.tree import PatternTree, SpanUnit
 from cepheid.syntax.windows import lengths
 
@@ -89,22 +92,22 @@ def match_rows(
     nulls: str = "error",
     time_zone: str = "UTC",
 ) -> Found:
-    """Run a pattern over all rows; the end of the rows is the end of the input (rule 10)."""
-    table = to_table(rows)
-    if not table.column_names:  # an empty list says nothing of its columns
+    """Run a pattern over all rows; the end of the rows is the end of the input (rule 10). `rows` may be `Events`, which
+    know their key."""
+    given = rows if isinstance(rows, Events) else Events.plain(to_table(rows), partition_by, time_zone)
+    if not given.table.column_names:  # an empty list says nothing of its columns
         return Found(pa.table({}), lambda: pa.table({}))
-    schema, keys, events, automaton = prepared(tree, table, partition_by, order_by, nulls, time_zone)
-    measured = Measured(dict(asked.measures), tree, schema, keys)
+    keys, events, automaton = prepared(tree, given, order_by, nulls)
+    measured = Measured(dict(asked.measures), tree, given.schema, keys)
     every_row = asked.rows == "all"
     bare = bool(measured.measures) and not every_row and asked.columns is None
-    shown = None if bare else shown_columns(table.column_names, asked.columns)
+    shown = None if bare else shown_columns(given.columns, asked.columns)
 
     def found(timeouts: bool) -> pa.Table:
         decided = run(automaton, events, replace(options, timeouts=timeouts))[timeouts]
-        read = measured.read(events, decided, automaton.variables)
-        shape = Shape(
-            automaton.variables, automaton.looping, shown, timeouts, every_row, measured.summaries(automaton, read)
-        )
+        read = measured.read(events, measured.taken(decided), automaton.variables)
+        summaries = measured.summaries(automaton, read)
+        shape = Shape(automaton.variables, automaton.looping, shown, timeouts, every_row, summaries, given.own)
         shape.check_names(events.partition_by, measured.names)
         return measured.finished(assemble(read, decided, shape))
 
@@ -117,44 +120,43 @@ def count_rows(
     partition_by: tuple[str, ...],
     order_by: tuple[str, ...],
     options: Options,
+    measures: tuple[tuple[str, str], ...] = (),
     nulls: str = "error",
     time_zone: str = "UTC",
 ) -> pa.Table:
-    """How many matches end with each event: the partition columns, `end_time` and `matches`, a row an event that ends
-    any."""
-    table = to_table(rows)
-    if not table.column_names:
+    """How many matches end with each event: the partition columns, `end_time`, `matches` and the totals of measures, a
+    row an event that ends any."""
+    given = rows if isinstance(rows, Events) else Events.plain(to_table(rows), partition_by, time_zone)
+    if not given.table.column_names:
         return pa.table({})
-    _, keys, events, automaton = prepared(tree, table, partition_by, order_by, nulls, time_zone)
+    keys, events, automaton = prepared(tree, given, order_by, nulls)
+    measured = Measured(dict(measures), tree, given.schema, keys)
+    refuse_other_measures(measured.measures)
     try:
         tables = tabulate(automaton, options)
-        counts = count_partitions(tables, columns(events, tables), events.bounds, events.where)
+        cells = columns(events, tables)
+        read = measured.read(events, lambda some: may_be_taken(cells, tables, some), automaton.variables)
+        summaries = measured.summaries(automaton, read)
+        counts = count_partitions(tables, cells, events.bounds, summed_of(read, summaries), events.where)
     except NotCompiled:
-        counts = counted(run(automaton, events, options)[0])
-    named = list(zip(keys, events.taken(keys, counts[:, 0]).columns, strict=True))
-    if events.order_by:
-        named.append(("end_time", events.taken(events.order_by[:1], counts[:, 0]).column(0)))
-    return pa.table([*(column for _, column in named), counts[:, 1]], names=[*(name for name, _ in named), "matches"])
+        found, _ = run(automaton, events, options)
+        read = measured.read(events, measured.taken(found), automaton.variables)
+        summaries = measured.summaries(automaton, read)
+        counts = counted(found, summed_of(read, summaries))
+    return measured.finished(counts_table(read, counts, summaries))
 
 
 def prepared(
-    tree: PatternTree,
-    table: pa.Table,
-    partition_by: tuple[str, ...],
-    order_by: tuple[str, ...],
-    nulls: str,
-    time_zone: str,
-) -> tuple[Schema, tuple[str, ...], Arranged, Automaton]:
-    """The types of the rows, the columns of their key, the rows in their order, and the pattern for them."""
-    if nulls == "drop":
-        table = without_nulls(table, order_by)
-    keys = distinct_columns(table.column_names, partition_by, "partition_by")
-    schema = Schema.from_arrow(table.schema, time_zone)
+    tree: PatternTree, given: Events, order_by: tuple[str, ...], nulls: str
+) -> tuple[tuple[str, ...], Arranged, Automaton]:
+    """The columns of the rows' key, the rows in their order, and the pattern for them."""
+    table = without_nulls(given.table, order_by) if nulls == "drop" else given.table
+    keys = distinct_columns(table.column_names, given.partition_by, "partition_by")
     events = arrange(table, keys, order_by)
     check_units(tree, events.unit, events.order_by[0] if events.order_by else "")
-    automaton = build(tree, bind(tree, schema))
+    automaton = build(tree, bind(tree, given.schema))
     check_range(events.time, automaton)
-    return schema, keys, events, automaton
+    return keys, events, automaton
 
 
 def check_units(tree: PatternTree, unit: SpanUnit | None, column: str) -> None:

@@ -7,7 +7,7 @@ that only Spark has is refused by name.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from cepheid.conditions.checking import Checker
 from cepheid.conditions.expression import Aggregate, AggregateFunction, Column, Expression
 from cepheid.conditions.measures import Measure, bind_measures
 from cepheid.conditions.scope import Scope
-from cepheid.engine.assignments import Assignments
+from cepheid.engine.assignments import Assignments, Integers
 from cepheid.errors import ConditionError
 from cepheid.rows.arrange import Arranged
 from cepheid.rows.summaries import Summary
@@ -48,15 +48,20 @@ class Measured:
     def names(self) -> list[str]:
         return [measure.name for measure in self.measures]
 
-    def read(self, events: Arranged, found: Assignments, variables: tuple[str, ...]) -> Arranged:
-        """The events with what the aggregates read of them as further columns. Only events that matches took are read:
-        an argument need not make sense on others."""
+    def read(self, events: Arranged, taken_by: Callable[[list[int]], Integers], variables: tuple[str, ...]) -> Arranged:
+        """The events with what the aggregates read of them as further columns. Only events that the variables in
+        question took are read: an argument need not make sense on others."""
         for argument, name in self._arguments.items():
             readers = [variables.index(a.variable) for a in self._aggregates if a.argument == argument]
-            rows = np.unique(found.row[np.isin(found.variable, readers)])
+            rows = taken_by(readers)
             columns = list(columns_of(argument)) or events.column_names[:1]
             events = events.with_column(name, rows, self._values(argument, events.taken(columns, rows)))
         return events
+
+    @staticmethod
+    def taken(found: Assignments) -> Callable[[list[int]], Integers]:
+        """The events that some variables took in matches."""
+        return lambda variables: np.unique(found.row[np.isin(found.variable, variables)])
 
     def summaries(self, automaton: Automaton, events: Arranged) -> tuple[Summary, ...]:
         """How the aggregates are computed for each match; the events have the columns of `read`."""

@@ -27,10 +27,11 @@ def schema_of(rows: DataFrame) -> Schema:
     """The columns of a DataFrame, the clock of its session, and the types that Spark gives to what only it computes."""
     zone = rows.sparkSession.conf.get("spark.sql.session.timeZone") or "UTC"
     arrow = arrow_schema(rows.schema)
-    return Schema.from_arrow(arrow, zone, lambda text: _type_in_spark(rows, text))
+    return Schema.from_arrow(arrow, zone, lambda text: type_in_spark(rows, text))
 
 
-def _type_in_spark(rows: DataFrame, text: str) -> DataType:
+def type_in_spark(rows: DataFrame, text: str) -> DataType:
+    """The type of a text over the columns of a DataFrame; a `ValueError` where Spark refuses it."""
     try:
         [field] = rows.select(F.expr(text)).schema.fields
     except (AnalysisException, ParseException) as error:

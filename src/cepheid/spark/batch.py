@@ -14,13 +14,15 @@ from functools import cached_property
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import AtomicType
+from pyspark.sql.types import AtomicType, StructType
 
 from cepheid.conditions.printing import quoted
 from cepheid.engine.tables.tabulate import Options, Tables
+from cepheid.errors import InputError
 from cepheid.explain import Execution, Explanation, Timeline, rows_that_travel
 from cepheid.explain.results import FEW, counted, to_html
 from cepheid.options import Asked, Movement, count, yes_or_no
+from cepheid.rows.assemble import Shape
 from cepheid.spark.buckets import bucket_count, estimated_bytes, parallelism
 from cepheid.spark.keys import key_columns
 from cepheid.spark.leftovers import broken_runs, unmatched_rows
@@ -30,6 +32,7 @@ from cepheid.spark.plan import Plan
 from cepheid.spark.session import advice
 from cepheid.spark.shipping import mapped, shipped
 from cepheid.spark.sorted_rows import MatchSorted
+from cepheid.spark.steps import StepTables
 from cepheid.spark.timelines import timeline_of
 from cepheid.spark.workers import BUCKET, MatchPacked, Pack, mask_name
 from cepheid.syntax.tree import PatternTree
@@ -66,6 +69,16 @@ class Found:
         """The rows that are in no match."""
         return unmatched_rows(self._plan)
 
+    def counts(self) -> DataFrame:
+        """How many matches end with each event, as a lazy DataFrame: the partition columns, `end_time`, `matches`, and
+        for each measure its total over all of these matches. A row for each event that ends any.
+
+        Measures must be COUNT or SUM over one variable. With `no_skip` the matches are counted without being built, so
+        there may be billions of them; where `explain` says that each partial match is kept by itself, they are built
+        and then counted.
+        """
+        return self._plan.counts()
+
     def count(self) -> int:
         """Count the rows of `matches`. Runs the query."""
         return self.matches.count()
@@ -89,9 +102,10 @@ class Found:
         """Draw matches and events of up to `n` partitions on a time axis. Runs the query and collects what is drawn."""
         plan = self._plan
         drawn = BatchPlan(
-            plan.tree, plan.rows, plan.partition_by, plan.order_by, Asked(), plan.movement, plan.options
+            plan.tree, plan.rows, plan.partition_by, plan.order_by, Asked(), plan.movement, plan.options, plan.steps
         ).result(timeouts=False)
-        return timeline_of(drawn, plan.rows, plan.tree, plan.partition_by, plan.order_by, n)
+        rows = plan.rows if plan.steps is None else plan.rows.drop(*plan.steps.role_names)
+        return timeline_of(drawn, rows, plan.tree, plan.partition_by, plan.order_by, n)
 
 
 class BatchPlan(Plan):
@@ -106,13 +120,10 @@ class BatchPlan(Plan):
         asked: Asked,
         movement: Movement,
         options: Options,
+        steps: StepTables | None = None,
     ) -> None:
         self.movement = movement
-        super().__init__(tree, rows, partition_by, order_by, asked, options)
-
-    @property
-    def has_whole_partitions(self) -> bool:
-        return self.movement.shuffle != "spark"
+        super().__init__(tree, rows, partition_by, order_by, asked, options, steps)
 
     @cached_property
     def buckets(self) -> int:
@@ -128,18 +139,34 @@ class BatchPlan(Plan):
 
     def result(self, timeouts: bool) -> DataFrame:
         """The lazy DataFrame of matches, or of timeouts."""
+        output = self.output
+        matched = self._matched(output.shape(timeouts), output.worker_schema(timeouts), timeouts)
+        if not output.measures:
+            return matched
+        return matched.select(*result_columns(output.own_names(timeouts), output.measured()))
+
+    def counts(self) -> DataFrame:
+        """The lazy DataFrame of how many matches end with each event."""
+        output = self.output
+        if self.movement.shuffle == "spark" and any(position.endings for position in self.automaton.positions):
+            raise InputError(
+                "counts() of matches that wait at their end needs all events of a key at once.\n"
+                '  Say shuffle="packed", or count the rows of the matches.'
+            )
+        matched = self._matched(output.counts_shape(False), output.counts_schema(False), timeouts=False)
+        if not output.measures:
+            return matched
+        return matched.select(*result_columns(output.counts_names(False), output.measured()))
+
+    def _matched(self, shape: Shape, schema: StructType, timeouts: bool) -> DataFrame:
+        """What the workers give, in this form."""
         tables = self.tables(timeouts)
         prepared = self._prepared(timeouts)
-        work = (tables.for_workers(), self.partition_by, self.order_by, self.output.shape(timeouts), timeouts)
-        schema = self.output.worker_schema(timeouts)
+        work = (tables.for_workers(), self.partition_by, self.order_by, shape, timeouts)
         if self.movement.shuffle == "packed":
             match = MatchPacked(*work, self.movement.max_bucket_bytes)
-            matched = self._packed(prepared, tables).mapInArrow(shipped(match), schema)
-        else:
-            matched = mapped(self._sorted(prepared), MatchSorted(*work), schema)
-        if not self.output.measures:
-            return matched
-        return matched.select(*result_columns(self.output.own_names(timeouts), self.output.measured()))
+            return self._packed(prepared, tables).mapInArrow(shipped(match), schema)
+        return mapped(self._sorted(prepared), MatchSorted(*work), schema)
 
     def cells(self) -> DataFrame:
         """What travels, packed: the cells of each bucket in one place."""
@@ -220,7 +247,7 @@ class BatchPlan(Plan):
             rows=rows_that_travel(self.all_rows_travel),
             buckets=buckets if self.movement.buckets or not self.partition_by else f"{buckets}, by the input's size",
             shuffle=moved[self.movement.shuffle],
-            further=(("faster with", advice(self.rows.sparkSession)),),
+            further=(("keys", self.keys_by_step), ("faster with", advice(self.rows.sparkSession))),
             warnings=()
             if self.partition_by
             else ("One bucket: without partition_by nothing is parallel. Name the columns that a match shares.",),

@@ -86,6 +86,11 @@ def broken_runs(plan: BatchPlan) -> DataFrame:
 def _with_all_rows(plan: BatchPlan) -> BatchPlan:
     """The same search with every row and every column at the workers."""
     movement = replace(plan.movement, shuffle="packed")
+    if plan.steps is not None:
+        raise InputError(
+            "broken and unmatched: elements have keys or tables of their own, so that a row may have several keys.\n"
+            "  Ask with why(), or match each key by itself."
+        )
     whole = type(plan)(plan.tree, plan.rows, plan.partition_by, plan.order_by, EVERYTHING, movement, plan.options)
     whole.all_rows_travel = "rows that no condition wants count as well"
     return whole

@@ -5,23 +5,25 @@ In: what the caller asked for. Out: `Output`. Shared by the batch and the stream
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_type
-from pyspark.sql.types import ArrayType, DataType, IntegerType, StringType, StructField, StructType
+from pyspark.sql.types import ArrayType, DataType, IntegerType, LongType, StringType, StructField, StructType
 
 from cepheid.automaton.model import Automaton
+from cepheid.conditions import Schema
 from cepheid.conditions.expression import Aggregate, AggregateFunction
 from cepheid.conditions.measures import Measure, bind_measures
 from cepheid.conditions.printing import quoted
 from cepheid.options import Asked
 from cepheid.rows.assemble import Shape
 from cepheid.rows.columns import shown_columns
+from cepheid.rows.counts import refuse_other_measures
 from cepheid.rows.summaries import Summary
-from cepheid.spark.analysis import schema_of
 from cepheid.spark.frames import arrow_schema
 from cepheid.spark.masks import to_column
 from cepheid.syntax.tree import PatternTree
@@ -39,6 +41,17 @@ _FUNCTIONS = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class EventColumns:
+    """The columns of the events, as far as the result needs to know them."""
+
+    rows: DataFrame
+    schema: Schema
+    shown: tuple[str, ...]
+    of_variable: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Those of a variable's events, where not all events have the same."""
+
+
 class Output:
     """The form of the result for one pattern and one DataFrame."""
 
@@ -46,19 +59,20 @@ class Output:
         self,
         asked: Asked,
         tree: PatternTree,
-        rows: DataFrame,
+        events: EventColumns,
         automaton: Automaton,
         partition_by: tuple[str, ...],
         order_by: tuple[str, ...],
     ) -> None:
-        self._rows = rows
+        self._rows = rows = events.rows
+        self._of_variable = events.of_variable
         self._automaton = automaton
         self._partition_by = partition_by
         self._time = rows.schema[order_by[0]].dataType
-        self.measures = bind_measures(dict(asked.measures), tree, schema_of(rows), partition_by)
+        self.measures = bind_measures(dict(asked.measures), tree, events.schema, partition_by)
         self.every_row = asked.rows == "all"
         bare = bool(self.measures) and not self.every_row and asked.columns is None
-        self.columns = None if bare else shown_columns(rows.schema.names, asked.columns)
+        self.columns = None if bare else shown_columns(events.shown, asked.columns)
         shown = self.columns or ()
         self.travelling = tuple(dict.fromkeys((*partition_by, *order_by, *shown)))
         """The columns of the events that the workers need beside bits and values."""
@@ -70,6 +84,26 @@ class Output:
         self._types = self._types_of_aggregates()
         self.shape(timeouts=False).check_names(partition_by, [measure.name for measure in self.measures])
 
+    def counts_shape(self, with_moment: bool) -> Shape:
+        """The form where matches are counted."""
+        refuse_other_measures(self.measures)
+        return replace(self.shape(with_moment), every_row=False, counts=True)
+
+    def counts_schema(self, with_moment: bool) -> StructType:
+        """The columns that come from the workers where matches are counted."""
+        fields = [self._rows.schema[name] for name in self._partition_by]
+        fields = [StructField(field.name, field.dataType) for field in fields]
+        fields.append(StructField("end_time", self._time))
+        fields += [StructField("at", _moment_type(self._time))] if with_moment else []
+        fields.append(StructField("matches", LongType()))
+        fields += [StructField(_aggregate_name(i), kind) for i, kind in enumerate(self._types)]
+        return StructType(fields)
+
+    def counts_names(self, with_moment: bool) -> tuple[str, ...]:
+        """The columns of the counts beside the measures."""
+        names = self.counts_schema(with_moment).names
+        return tuple(names[: len(names) - len(self._types)])
+
     def shape(self, timeouts: bool) -> Shape:
         """The form that the workers give to it."""
         return Shape(
@@ -79,6 +113,7 @@ class Output:
             with_moment=timeouts,
             every_row=self.every_row,
             summaries=tuple(self._summary(number) for number in range(len(self._aggregates))),
+            of_variable=self._of_variable,
         )
 
     def argument_columns(self) -> list[Column]:
@@ -118,8 +153,9 @@ class Output:
             return fields + [field for field in event if field.name not in self._partition_by]
         fields += [StructField("start_time", self._time), StructField("end_time", self._time), *moment]
         if self.columns is not None:
+            shape = self.shape(timeouts)
             for name in self._automaton.variables:
-                struct = StructType(event)
+                struct = StructType([StructField(one, by_name[one].dataType) for one in shape.columns_of(name)])
                 fields.append(StructField(name, ArrayType(struct) if name in self._automaton.looping else struct))
         return fields
 

@@ -26,11 +26,14 @@ from cepheid.rows.in_memory import check_units
 from cepheid.spark.analysis import refuse_unrepeatable, schema_of
 from cepheid.spark.frames import arrow_schema, order_columns, partition_columns, refuse_names_by_case, unit_of
 from cepheid.spark.masks import computed, wanted
-from cepheid.spark.output import Output
+from cepheid.spark.output import EventColumns, Output
 from cepheid.spark.session import has_local_workers, use_this_python
+from cepheid.spark.steps import StepTables
 from cepheid.syntax.tree import PatternTree
 
-_OWN = re.compile(r"__(bucket|payload|kind|tie|time|event_time|reason|ordinal|(mask|value|argument|aggregate|key)_\d+)")
+_OWN = re.compile(
+    r"__(bucket|payload|kind|tie|time|event_time|reason|ordinal|candidate|(mask|value|argument|aggregate|key|role)_\d+)"
+)
 """The names of the columns that travel beside those of the events."""
 
 
@@ -48,14 +51,18 @@ class Plan:
         order_by: tuple[str, ...],
         asked: Asked,
         options: Options,
+        steps: StepTables | None = None,
     ) -> None:
-        refuse_names_by_case(rows.schema)
-        _refuse_own_names(rows.columns)
+        for table in (rows,) if steps is None else steps.tables:
+            refuse_names_by_case(table.schema)
+            _refuse_own_names(table.columns)
         self.tree = tree
+        self.steps = steps
+        """Where elements have keys or tables of their own; then `rows` are their candidates."""
         self.rows = rows
         self.session = rows.sparkSession
         arrow = arrow_schema(rows.schema)
-        self.schema_of_events = schema_of(rows)
+        self.schema_of_events = schema_of(rows) if steps is None else steps.schema(rows, self.added_columns)
         self.partition_by = partition_columns(rows.schema, partition_by)
         self.order_by = order_columns(rows.schema, arrow, order_by)
         self.check_time()
@@ -64,7 +71,10 @@ class Plan:
         self.automaton = build(tree, bound)
         refuse_unrepeatable(self.automaton.predicates, rows)
         self.asked = asked
-        self.output = Output(asked, tree, rows, self.automaton, self.partition_by, self.order_by)
+        shown = tuple(rows.columns) if steps is None else (*steps.shown, *self.added_columns)
+        of_variable = {} if steps is None else steps.own(self.added_columns)
+        events = EventColumns(rows, self.schema_of_events, shown, of_variable)
+        self.output = Output(asked, tree, events, self.automaton, self.partition_by, self.order_by)
         arguments = [node for argument in self.output.arguments for node in walk(argument)]
         self.read = tuple(
             dict.fromkeys([*bound.columns, *(node.name for node in arguments if isinstance(node, NamedColumn))])
@@ -77,13 +87,17 @@ class Plan:
         self.tables(timeouts=False)  # refuse now what the engine cannot run
         if has_local_workers(rows):
             use_this_python(rows)
-            is_compact = self.tables(timeouts=False).compact.is_compact
-            warm_up(is_compact and self.has_whole_partitions)  # local workers find the compiled kernel on this machine
+            warm_up(self.tables(timeouts=False).compact.is_compact)  # local workers find the compiled kernel here
 
     @property
-    def has_whole_partitions(self) -> bool:
-        """Whether the engine is given a partition at once, not in parts."""
-        return False
+    def added_columns(self) -> tuple[str, ...]:
+        """The columns that the plan itself adds to the events."""
+        return ()
+
+    @property
+    def keys_by_step(self) -> str:
+        """What the keys are, for explanations, where they differ by element."""
+        return "" if self.steps is None else " ".join(self.steps.steps.described())
 
     def check_time(self) -> None:
         """Refuse times that this kind of plan cannot take."""

@@ -19,6 +19,7 @@ from cepheid.engine.assignments import Assignments, Integers
 from cepheid.engine.matcher import Matcher
 from cepheid.rows.arrange import Arranged
 from cepheid.rows.columns import check_range, times_of
+from cepheid.rows.counts import summed_of
 from cepheid.spark.workers import Work, gathered
 
 
@@ -98,9 +99,13 @@ class _OpenKey:
         columns = self.matcher.computed_columns(new.time, self.work.bits(new), self.work.values(new))
         self.rows = table if self.rows is None else pa.concat_tables([self.rows, table])
         self.ordinals = np.concatenate((self.ordinals, ordinals))
-        slots = np.zeros(1, np.int64)
-        found = self.matcher.feed(columns, np.array([0, table.num_rows]), slots, where=new.where)
-        yield from self.decided(found)
+        slots, bounds = np.zeros(1, np.int64), np.array([0, table.num_rows])
+        if self.work.shape.counts:
+            held = self.held()
+            summed = summed_of(held, self.work.shape.summaries)
+            yield from self.work.counted(held, self.matcher.count(columns, bounds, slots, summed, new.where))
+        else:
+            yield from self.decided(self.matcher.feed(columns, bounds, slots, where=new.where))
         kept = self.matcher.keep()
         self.rows = self.rows.take(pa.array(kept)).combine_chunks()
         self.ordinals = self.ordinals[kept]
@@ -110,7 +115,10 @@ class _OpenKey:
         yield from self.decided(self.matcher.end())
 
     def decided(self, found: tuple[Assignments, Assignments]) -> Iterator[pa.RecordBatch]:
-        assert self.rows is not None
         if len(found[self.work.timeouts].at):
-            is_first = np.arange(self.rows.num_rows) == 0
-            yield from self.work.result(self.work.events(self.rows, is_first, self.ordinals), found)
+            yield from self.work.result(self.held(), found)
+
+    def held(self) -> Arranged:
+        """The rows that the engine knows, in its order."""
+        assert self.rows is not None
+        return self.work.events(self.rows, np.arange(self.rows.num_rows) == 0, self.ordinals)

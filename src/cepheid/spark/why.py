@@ -29,9 +29,11 @@ from cepheid.explain.why.model import ElementCount, PartCount, Role
 from cepheid.explain.why.nearness import part_text, parts_of
 from cepheid.explain.why.suspicions import MOST_VALUES
 from cepheid.rows.columns import column_named
+from cepheid.rows.steps import Events
 from cepheid.spark.analysis import schema_of
 from cepheid.spark.frames import arrow_schema, order_columns, partition_columns, refuse_names_by_case
 from cepheid.spark.masks import to_column
+from cepheid.spark.steps import StepTables
 from cepheid.syntax.tree import PatternTree
 
 KEYS = 4
@@ -47,6 +49,7 @@ def inquire(
     options: Options,
     most_rows: int,
     nulls: str = "error",
+    steps: StepTables | None = None,
 ) -> Inquiry:
     """Count over all rows, or those of a key, and follow the runs of a few keys."""
     refuse_names_by_case(rows.schema)
@@ -55,7 +58,7 @@ def inquire(
     order = order_columns(rows.schema, arrow, order_by)
     if nulls == "drop":
         rows = rows.where(reduce(Column.__and__, (F.col(quoted(name)).isNotNull() for name in order)))
-    schema = schema_of(rows)
+    schema = schema_of(rows) if steps is None else steps.schema(rows, ())
     asked = list(conditions_of(tree, bind(tree, schema)))
     _refuse_what_only_spark_computes(asked)
     if key is not None:
@@ -73,8 +76,8 @@ def inquire(
         return [(row["value"], row["count"]) for row in frequent.collect()]
 
     whole = Whole(total, number, counts, values)
-    zone = rows.sparkSession.conf.get("spark.sql.session.timeZone") or "UTC"
-    question = Question(tree, table, keys, order, "error", zone, None, most_rows)
+    shown = tuple(rows.columns) if steps is None else steps.shown
+    question = Question(tree, Events(table, schema, keys, shown), order, "error", None, most_rows)
     return ask(question, options, whole, key=key)
 
 

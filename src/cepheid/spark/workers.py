@@ -16,12 +16,14 @@ import pyarrow.compute as pc
 
 from cepheid.engine.assignments import Assignments
 from cepheid.engine.columns import columns_of
-from cepheid.engine.matcher import match_partitions
+from cepheid.engine.counts import Counts
+from cepheid.engine.matcher import count_partitions, match_partitions
 from cepheid.engine.tables.tabulate import Tables
 from cepheid.errors import InputError, LimitError
 from cepheid.rows.arrange import Arranged, arrange
 from cepheid.rows.assemble import Shape, assemble
 from cepheid.rows.columns import check_range
+from cepheid.rows.counts import counts_table, summed_of
 from cepheid.spark.cells import cells_of, narrowed, rows_of
 
 BUCKET, PAYLOAD = "__bucket", "__payload"
@@ -113,11 +115,20 @@ class Work:
         table = assemble(events, found[self.timeouts], self.shape)
         yield from table.combine_chunks().to_batches(max_chunksize=10_000)
 
+    def counted(self, events: Arranged, counts: Counts) -> Iterator[pa.RecordBatch]:
+        """The same where matches are counted."""
+        table = counts_table(events, counts, self.shape.summaries, self.shape.with_moment)
+        yield from table.combine_chunks().to_batches(max_chunksize=10_000)
+
     def whole_partitions(self, events: Arranged) -> Iterator[pa.RecordBatch]:
         """The result for partitions of which all events are here."""
         columns = columns_of(events.time, self.bits(events), self.values(events), self.tables)
-        found = match_partitions(self.tables, columns, events.bounds, where=events.where)
-        yield from self.result(events, found)
+        if self.shape.counts:
+            summed = summed_of(events, self.shape.summaries)
+            yield from self.counted(events, count_partitions(self.tables, columns, events.bounds, summed, events.where))
+        else:
+            found = match_partitions(self.tables, columns, events.bounds, where=events.where)
+            yield from self.result(events, found)
 
     def refuse_nulls(self, table: pa.Table) -> None:
         """Events without a place in the order: how many there are, and some of them."""

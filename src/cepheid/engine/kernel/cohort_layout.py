@@ -75,6 +75,9 @@ Y_EVENT = 3
 Y_VARIABLE = 4
 Y_SIZE = 5
 
+# for each node, sums over the partial matches of its set: their number, then each sum. Of a sum: the variable whose
+# events it adds up, and whether in doubles.
+
 # for each node, the first history of its set: its node, the length and the start of its own
 B_FIRST = 0
 B_LENGTH = 1

@@ -1,8 +1,8 @@
 """Where cohorts wait, and how two with the same future become one.
 
 Compiled functions for the kernel. A cohort waits in the list of its position, or among the fresh ones; the lists and
-the index are those of runs (`lists`). The table `twins` finds a cohort by its key (`tables.compact`): one that has come
-to a place where another of the same key waits hands its histories over to that one.
+the index are those of runs (`lists`). The table `twins` finds a cohort by its partition and its key (`tables.compact`):
+one that has come to a place where another of the same key waits hands its histories over to that one.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ import numpy as np
 from cepheid.engine.kernel.buffer import free_run
 from cepheid.engine.kernel.cohort_layout import *
 from cepheid.engine.kernel.compiling import compiled, inlined
+from cepheid.engine.kernel.forbidding import is_forbidden
 from cepheid.engine.kernel.histories import both_sets, with_history
 from cepheid.engine.kernel.layout import *
-from cepheid.engine.kernel.lists import is_gone, place_in_index, put_into_index, take_from_index
+from cepheid.engine.kernel.lists import is_gone, is_out, place_in_index, put_into_index, take_from_index
 
 
 @inlined
@@ -28,6 +29,8 @@ def bucket_of(a, e, w, run):
     """Where cohorts with the same key as this one are chained."""
     position = w.runs[run, R_POSITION]
     word = mixed(np.uint64(position), np.int64(w.runs[run, R_OPEN]))
+    if len(w.owner) > 1:
+        word = mixed(word, np.int64(w.owner[run]))
     if len(w.extra) > 1:
         word = mixed(word, np.int64(w.extra[run, X_RIVALS]))
     if a.positions[position, S_GAP]:
@@ -47,6 +50,8 @@ def have_same_future(a, e, w, one, other):
         and w.runs[one, R_OPEN] == w.runs[other, R_OPEN]
         and w.runs[one, E_PLACE] == w.runs[other, E_PLACE]
     )
+    if same and len(w.owner) > 1:
+        same = w.owner[one] == w.owner[other]
     if same and len(w.extra) > 1:
         same = w.extra[one, X_RIVALS] == w.extra[other, X_RIVALS]
     if same and a.positions[position, S_GAP]:
@@ -109,7 +114,7 @@ def wait(a, e, w, slot, run, event):
         return
     place = L_SIZE * w.runs[run, R_POSITION]
     if w.lists[slot, place + L_LENGTH] > 2 * w.lists[slot, place + L_SWEPT] + 64:
-        sweep_cohorts(a, e, w, slot, np.int64(w.runs[run, R_POSITION]), event)
+        sweep_cohorts(a, e, w, slot, np.int64(w.runs[run, R_POSITION]), e.time[event], e.ordinal[event])
     if a.params[P_INDEXED]:
         put_into_index(a.positions, w.runs, w.registers, w.buckets, slot, run)
     w.runs[run, R_NEXT] = w.lists[slot, place + L_HEAD]
@@ -118,15 +123,16 @@ def wait(a, e, w, slot, run, event):
 
 
 @compiled
-def sweep_cohorts(a, e, w, slot, position, event):
-    """Drop the cohorts of a list that are over."""
+def sweep_cohorts(a, e, w, slot, position, moment, ordinal):
+    """Drop the cohorts of a list that are over by an event of this moment and ordinal."""
     place = L_SIZE * position
     previous = np.int64(NONE)
     run = np.int64(w.lists[slot, place + L_HEAD])
     while run != NONE:
         following = np.int64(w.runs[run, R_NEXT])
         is_over = w.runs[run, R_OPEN] == 0
-        if is_over or is_gone(a, e, w, slot, w.nodes[w.runs[run, R_NODE], N_START], event):
+        start = np.int64(w.nodes[w.runs[run, R_NODE], N_START])
+        if is_over or is_forbidden(a, e, w, slot, start) or is_out(a, e, start, moment, ordinal):
             if not is_over:
                 leave_twins(w.runs, w.twins, run)
                 if a.params[P_INDEXED]:
@@ -146,7 +152,7 @@ def sweep_cohorts(a, e, w, slot, position, event):
 
 @compiled
 def clear_cohorts(a, w, slot):
-    """Drop all cohorts of the partition, and with them all histories: there is one partition at a time."""
+    """Drop all cohorts, and with them all histories: for pools that hold one partition at a time."""
     for position in range(w.lists.shape[1] // L_SIZE):
         place = L_SIZE * position
         run = np.int64(w.slots[slot, K_FRESH] if position == 0 else w.lists[slot, place + L_HEAD])
@@ -170,11 +176,12 @@ def clear_cohorts(a, w, slot):
 
 @compiled
 def rebuild_buckets(a, e, w):
-    for position in range(w.lists.shape[1] // L_SIZE):
-        run = np.int64(w.slots[0, K_FRESH] if position == 0 else w.lists[0, L_SIZE * position + L_HEAD])
-        while run != NONE:
-            if w.runs[run, R_OPEN] != 0:
-                enter_twins(w, run, bucket_of(a, e, w, run))
-                if a.params[P_INDEXED] and position > 0:
-                    put_into_index(a.positions, w.runs, w.registers, w.buckets, np.int64(0), run)
-            run = np.int64(w.runs[run, R_NEXT])
+    for slot in range(w.lists.shape[0]):
+        for position in range(w.lists.shape[1] // L_SIZE):
+            run = np.int64(w.slots[slot, K_FRESH] if position == 0 else w.lists[slot, L_SIZE * position + L_HEAD])
+            while run != NONE:
+                if w.runs[run, R_OPEN] != 0:
+                    enter_twins(w, run, bucket_of(a, e, w, run))
+                    if a.params[P_INDEXED] and position > 0:
+                        put_into_index(a.positions, w.runs, w.registers, w.buckets, slot, run)
+                run = np.int64(w.runs[run, R_NEXT])

@@ -1,7 +1,7 @@
 """One event of one partition, shown to cohorts: partial matches with the same future, as one.
 
 In: the pattern's tables, columns of events, a pool of cohorts and histories. Out: the matches, listed, in the order of
-their emission. Called by `engine.compact`; `tables.compact` says for which patterns this gives the same answer as runs
+their emission. Called by `runs.cohorts`; `tables.compact` says for which patterns this gives the same answer as runs
 (`events`), and proves it.
 
 1. A *cohort* is a run whose node is a set of histories (`histories`). It sees an event as a run does (`stepping.step`):
@@ -31,89 +31,42 @@ from cepheid.engine.kernel.cohort_lists import (
 )
 from cepheid.engine.kernel.compiling import allocating, borrowed, compiled, inlined
 from cepheid.engine.kernel.counting import count_matches
-from cepheid.engine.kernel.events import most_created
+from cepheid.engine.kernel.events import most_created, note_not_before
 from cepheid.engine.kernel.few_matches import list_few
 from cepheid.engine.kernel.first_match import first_match
 from cepheid.engine.kernel.histories import collect_histories, new_history
 from cepheid.engine.kernel.layout import *
 from cepheid.engine.kernel.listing import draw, list_matches
-from cepheid.engine.kernel.lists import is_gone, place_in_index, take_from_index
+from cepheid.engine.kernel.lists import is_gone, take_from_index
 from cepheid.engine.kernel.stepping import begin_runs, concerns, step
+from cepheid.engine.kernel.walking import walker
 
 
 @inlined
-def show(a, e, w, run, position, event, is_next):
-    """Show an event to a cohort and note whether it must be placed anew. Returns whether it goes on waiting."""
+def show_cohort(a, e, w, slot, run, place, event, is_next):
+    """Show an event to a cohort and note whether it must be placed anew; one that was fresh must. Returns whether it
+    goes on waiting."""
     is_open = w.runs[run, R_OPEN]
+    if is_open == 0:
+        return False
+    if is_gone(a, e, w, slot, w.nodes[w.runs[run, R_NODE], N_START], event):
+        leave_twins(w.runs, w.twins, run)
+        return False
     rivals = w.extra[run, X_RIVALS] if len(w.extra) > 1 else np.int32(0)
-    step(a, e, w, run, position, event, is_next)
+    step(a, e, w, run, place, event, is_next)
     is_over = w.runs[run, R_OPEN] == 0
     is_changed = w.runs[run, R_OPEN] != is_open or (len(w.extra) > 1 and w.extra[run, X_RIVALS] != rivals)
     if is_over or is_changed or is_next:
         leave_twins(w.runs, w.twins, run)
+    if is_next:
+        w.runs[run, E_PLACE] = LOOSE
     if not is_over and (is_changed or is_next):
         w.changed[w.counters[Q_CHANGED]] = run
         w.counters[Q_CHANGED] += 1
     return not is_over
 
 
-@inlined
-def walk_cohorts(a, e, w, slot, event):
-    """Show an event to all cohorts that it concerns: list by list, then the fresh ones, which become loose."""
-    positions = w.lists.shape[1] // L_SIZE
-    for number in range(1, positions + 1):
-        is_next = number == positions
-        position = 0 if is_next else number
-        head = L_SIZE * position + L_HEAD
-        run = w.slots[slot, K_FRESH] if is_next else np.int64(w.lists[slot, head])
-        if run == NONE or not (is_next or concerns(a, e, event, position)):
-            continue
-        bucket = np.int64(NONE)
-        if is_next:
-            w.slots[slot, K_FRESH] = NONE
-        elif a.positions[position, S_INDEX] >= 0:
-            column = a.positions[position, S_INDEX_COLUMN]
-            if not e.known[event] >> np.uint64(column) & np.uint64(1):
-                continue
-            bucket = place_in_index(w.buckets, slot, position, e.values[event, column])
-            run = np.int64(w.buckets[bucket])
-        previous = np.int64(NONE)
-        while run != NONE:
-            following = np.int64(w.runs[run, R_NEXT] if bucket == NONE else w.runs[run, R_CHAIN])
-            place = np.int64(w.runs[run, R_POSITION])
-            if bucket != NONE and (
-                w.registers[run, a.positions[position, S_INDEX]]
-                != e.values[event, a.positions[position, S_INDEX_COLUMN]]
-                or place != position
-            ):
-                stays = True
-            elif w.runs[run, R_OPEN] == 0:
-                stays = False
-            elif is_gone(a, e, w, slot, w.nodes[w.runs[run, R_NODE], N_START], event):
-                leave_twins(w.runs, w.twins, run)
-                stays = False
-            else:
-                stays = show(a, e, w, run, place, event, is_next)
-                if is_next:
-                    w.runs[run, E_PLACE] = LOOSE
-            if stays:
-                previous = run
-            elif bucket != NONE:  # it leaves its list when that is swept
-                w.runs[run, R_OPEN] = 0
-                if previous == NONE:
-                    w.buckets[bucket] = following
-                else:
-                    w.runs[previous, R_CHAIN] = following
-            else:
-                free_run(w.runs, w.extra, w.counters, run)
-                w.slots[slot, K_LIVE] -= 1
-                if not is_next:
-                    w.lists[slot, head - L_HEAD + L_LENGTH] -= 1
-                    if previous == NONE:
-                        w.lists[slot, head] = following
-                    else:
-                        w.runs[previous, R_NEXT] = following
-            run = following
+walk_cohorts = walker(show_cohort)
 
 
 @inlined
@@ -195,6 +148,8 @@ def place_created(a, e, w, slot, event):
         w.runs[run, R_NODE] = node
         w.runs[run, R_OPEN] = (1 << (row[S_CONTINUATIONS_END] - row[S_CONTINUATIONS])) - 1
         w.runs[run, E_PLACE] = FRESH if row[S_FRESH] else WAITING
+        if len(w.owner) > 1:
+            w.owner[run] = slot
         if len(w.extra) > 1:
             w.extra[run, X_RIVALS] = (1 << (row[S_RIVALS_END] - row[S_RIVALS])) - 1
         if a.params[P_REGISTERS] > 0:
@@ -263,6 +218,8 @@ def handle_cohorts(a, e, w, slot, event):
     if w.counters[Q_STAGE] == TO_BE_SHOWN:
         if not has_room(a, e, w, slot, event):
             return GROW
+        if a.params[P_NOT_BEFORE] > 0:
+            note_not_before(a, e, w, slot, event)
         if w.slots[slot, K_LIVE] > 0:
             walk_cohorts(a, e, w, slot, event)
         if concerns(a, e, event, 0):
@@ -277,8 +234,8 @@ def handle_cohorts(a, e, w, slot, event):
             return status
         w.counters[Q_STAGE] = TO_BE_SHOWN
         w.counters[Q_CANDIDATES] = 0
-        if w.slots[slot, K_FIRST_ALLOWED] > e.ordinal[event]:
-            clear_cohorts(a, w, slot)  # every start there is lies behind it
+        if w.slots[slot, K_FIRST_ALLOWED] > e.ordinal[event] and len(w.owner) == 1:
+            clear_cohorts(a, w, slot)  # every start there is is forbidden; of several partitions, they are swept
             return DONE
     if w.counters[Q_CHANGED] > 0:
         place_changed(a, e, w, slot, event)
@@ -288,12 +245,15 @@ def handle_cohorts(a, e, w, slot, event):
 
 
 @compiled
-def run_cohorts(a, e, w, bounds, progress):
-    slot = np.int64(0)
+def run_cohorts(a, e, w, bounds, slot_of, progress):
+    is_whole = len(slot_of) == 0
     while progress[0] < len(bounds) - 1:
         begin, end = bounds[progress[0]], bounds[progress[0] + 1]
-        if progress[1] == begin and w.counters[Q_STAGE] == TO_BE_SHOWN:
+        slot = np.int64(0) if is_whole else slot_of[progress[0]]
+        if is_whole and progress[1] == begin and w.counters[Q_STAGE] == TO_BE_SHOWN:
             clear_cohorts(a, w, slot)
+            for place in range(K_BEFORE, w.slots.shape[1]):
+                w.slots[slot, place] = NONE
             w.slots[slot, K_FIRST_ALLOWED] = e.ordinal[begin] if begin < end else 0
         for event in range(progress[1], end):
             status = handle_cohorts(a, e, w, slot, event)
@@ -301,22 +261,29 @@ def run_cohorts(a, e, w, bounds, progress):
                 progress[1] = event
                 return status
         progress[1] = end
+        if end > begin:
+            w.slots[slot, K_NOW] = e.time[end - 1]
         progress[0] += 1
     return DONE
 
 
 @compiled
-def match_cohorts(arrays, columns, pool, bounds, progress):
-    """Match whole sorted partitions one after the other. `progress`: the partition and the event to go on with."""
-    return run_cohorts(borrowed(arrays), borrowed(columns), borrowed(pool), bounds, progress)
+def match_cohorts(arrays, columns, pool, bounds, slot_of, progress):
+    """Match sorted partitions one after the other. `slot_of`: the slots that they live in from call to call; empty
+    where each partition is whole, begins anew and is forgotten. `progress`: the partition and the event to go on
+    with."""
+    return run_cohorts(borrowed(arrays), borrowed(columns), borrowed(pool), bounds, slot_of, progress)
 
 
 @allocating
-def collect(arrays, columns, pool, event):
-    """Drop what is over by an event that has not been shown yet: cohorts, then histories."""
-    for position in range(1, pool.lists.shape[1] // L_SIZE):
-        sweep_cohorts(arrays, columns, pool, np.int64(0), position, event)
-    collect_histories(arrays, columns, pool, np.int64(0), event)
+def collect(arrays, columns, pool, ordinals):
+    """Drop what is over by now: cohorts, then histories. Returns how many histories each partition has. `ordinals`: of
+    the event that comes next in each."""
+    for slot in range(pool.lists.shape[0]):
+        if pool.slots[slot, K_LIVE] > 0:
+            for position in range(1, pool.lists.shape[1] // L_SIZE):
+                sweep_cohorts(arrays, columns, pool, slot, position, pool.slots[slot, K_NOW], ordinals[slot])
+    return collect_histories(arrays, columns, pool, ordinals)
 
 
 @compiled

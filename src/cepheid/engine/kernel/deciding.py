@@ -27,10 +27,9 @@ def start_timers(params, ordinal, runs, extra, nodes, timers, counters, slots, s
 
 
 @compiled
-def happened_before(params, not_before, programs, time, ordinal, before, nodes, node):
+def happened_before(params, not_before, programs, time, ordinal, before, start, last):
     """Whether a not at the start that reads no variables is violated; `before` holds, for each event, the last one
     before it that satisfies it."""
-    start, last = nodes[node, N_START], nodes[node, N_EVENT]
     for index in range(params[P_NOT_BEFORE]):
         place = before[start, 2 * index]
         predicate = not_before[index, F_PREDICATE]
@@ -84,7 +83,8 @@ def emit(a, e, w, slot, partition, moment):
         if is_forbidden(a, e, w, slot, start):
             continue
         if a.params[P_NOT_BEFORE] > 0:
-            if happened_before(a.params, a.not_before, a.programs, e.time, e.ordinal, e.before, w.nodes, node):
+            last = w.nodes[node, N_EVENT]
+            if happened_before(a.params, a.not_before, a.programs, e.time, e.ordinal, e.before, start, last):
                 continue
         emitted += 1
         if emitted > a.params[P_MAX_MATCHES]:

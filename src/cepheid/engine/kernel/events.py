@@ -38,75 +38,29 @@ from cepheid.engine.kernel.layout import *
 from cepheid.engine.kernel.lists import clear, is_gone, place_in_index, settle, sweep
 from cepheid.engine.kernel.merging import is_same, merge_created
 from cepheid.engine.kernel.stepping import begin_runs, concerns, step
+from cepheid.engine.kernel.walking import walker
 
 
 @inlined
-def walk_runs(a, e, w, slot, event):
-    """Show an event to all runs that it concerns: list by list, then the fresh ones, which join their lists behind it.
+def show_run(a, e, w, slot, run, place, event, is_next):
+    """Show an event to a run; one that is fresh joins its list behind it. Returns whether it goes on waiting."""
+    if is_gone(a, e, w, slot, w.nodes[w.runs[run, R_NODE], N_START], event):
+        stays = False
+    elif place >= a.params[P_POSITIONS]:
+        stays = see_ending(a, e, w, slot, run, event, is_next)
+    elif w.runs[run, R_OPEN] == 0:
+        stays = False
+    else:
+        step(a, e, w, run, place, event, is_next)
+        stays = w.runs[run, R_OPEN] != 0
+        if not stays and a.params[P_TIMEOUTS]:
+            w.nodes[w.runs[run, R_NODE], N_STATE] -= OPEN
+    if stays and is_next:
+        settle(a, e, w, slot, run, event)
+    return stays
 
-    Of a position with an index only the runs with the event's own value are walked. One of these that is over leaves
-    its chain at once and its list when that is swept.
-    """
-    positions = w.lists.shape[1] // L_SIZE
-    for number in range(1, positions + 1):
-        is_next = number == positions
-        position = 0 if is_next else number
-        head = L_SIZE * position + L_HEAD
-        run = w.slots[slot, K_FRESH] if is_next else np.int64(w.lists[slot, head])
-        if run == NONE or not (is_next or concerns(a, e, event, position)):
-            continue
-        bucket = np.int64(NONE)
-        if is_next:
-            w.slots[slot, K_FRESH] = NONE
-        elif a.positions[position, S_INDEX] >= 0:
-            column = a.positions[position, S_INDEX_COLUMN]
-            if not e.known[event] >> np.uint64(column) & np.uint64(1):
-                continue
-            bucket = place_in_index(w.buckets, slot, position, e.values[event, column])
-            run = np.int64(w.buckets[bucket])
-        previous = np.int64(NONE)
-        while run != NONE:
-            following = np.int64(w.runs[run, R_NEXT] if bucket == NONE else w.runs[run, R_CHAIN])
-            place = np.int64(w.runs[run, R_POSITION])
-            if bucket != NONE and (
-                w.registers[run, a.positions[position, S_INDEX]]
-                != e.values[event, a.positions[position, S_INDEX_COLUMN]]
-                or place != position
-                or (len(w.owner) > 1 and w.owner[run] != slot)
-            ):
-                stays = True
-            elif is_gone(a, e, w, slot, w.nodes[w.runs[run, R_NODE], N_START], event):
-                stays = False
-            elif place >= a.params[P_POSITIONS]:
-                stays = see_ending(a, e, w, slot, run, event, is_next)
-            elif w.runs[run, R_OPEN] == 0:
-                stays = False
-            else:
-                step(a, e, w, run, place, event, is_next)
-                stays = w.runs[run, R_OPEN] != 0
-                if not stays and a.params[P_TIMEOUTS]:
-                    w.nodes[w.runs[run, R_NODE], N_STATE] -= OPEN
-            if stays:
-                if is_next:
-                    settle(a, e, w, slot, run, event)
-                else:
-                    previous = run
-            elif bucket != NONE:
-                w.runs[run, R_OPEN] = 0
-                if previous == NONE:
-                    w.buckets[bucket] = following
-                else:
-                    w.runs[previous, R_CHAIN] = following
-            else:
-                free_run(w.runs, w.extra, w.counters, run)
-                w.slots[slot, K_LIVE] -= 1
-                if not is_next:
-                    w.lists[slot, head - L_HEAD + L_LENGTH] -= 1
-                    if previous == NONE:
-                        w.lists[slot, head] = following
-                    else:
-                        w.runs[previous, R_NEXT] = following
-            run = following
+
+walk_runs = walker(show_run)
 
 
 @inlined
@@ -317,8 +271,8 @@ def handle(a, e, w, slot, partition, event):
                 sweep(a, e, w, slot, position, event)
             if w.slots[slot, K_LIVE] > a.params[P_MAX_RUNS]:
                 return TOO_MANY_RUNS
-    if w.counters[Q_PROBLEM] != NONE:  # a not at the start reads variables, or a having, and failed
-        return w.counters[Q_PROBLEM]
+        if w.counters[Q_PROBLEM] != NONE:  # a not at the start reads variables, or a having, and failed
+            return w.counters[Q_PROBLEM]
     if a.params[P_SINCE] and w.slots[slot, K_TIMERS] != NONE:  # rule 17: what is out of time on arrival
         if w.timers[w.slots[slot, K_TIMERS], T_DUE] <= moment:
             return moment_decided(a, e, w, slot, partition, moment, np.int64(NONE), False)

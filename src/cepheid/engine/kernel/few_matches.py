@@ -13,6 +13,7 @@ from cepheid.engine.kernel.compiling import compiled, inlined
 from cepheid.engine.kernel.layout import *
 from cepheid.engine.kernel.listing import put_out
 from cepheid.engine.kernel.lists import is_gone
+from cepheid.engine.kernel.reaching import is_barred
 
 DEPTH_BITS = 6
 
@@ -73,6 +74,8 @@ def find_few(a, e, w, slot, event):
                     return np.int64(NONE)
                 w.trail[top] = previous << DEPTH_BITS | (depth + 1)
                 top += 1
+            elif is_barred(a, e, np.int64(w.nodes[node, N_EVENT]), event):
+                continue
             elif count == FEW:
                 return np.int64(NONE)
             else:

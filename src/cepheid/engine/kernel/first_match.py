@@ -2,8 +2,8 @@
 
 Compiled functions for the kernel. Listing would be right, but its graph has an edge for every pair of histories that
 follow each other, and only one match is put out. Here each node is looked at once: of a set, the history that comes
-first is its root's own or that of one of its two parts. The nodes of one partition are gone with the match (every start
-lies before its last event), so this costs a node its making once more.
+first is its root's own or that of one of its two parts. A partition's nodes are gone with the match (every start lies
+before its last event), so this costs a node its making once more.
 """
 
 from __future__ import annotations
@@ -14,61 +14,46 @@ from cepheid.engine.kernel.cohort_layout import *
 from cepheid.engine.kernel.compiling import compiled, inlined
 from cepheid.engine.kernel.layout import *
 from cepheid.engine.kernel.lists import is_gone
+from cepheid.engine.kernel.reaching import is_barred, reach
 
 
 @compiled
 def first_match(a, e, w, slot, event):
     """Put out the first match of the candidates. Returns DONE or FULL."""
-    newest = np.int64(NONE)
+    for place in range(reach(a, e, w, slot, event) - 1, -1, -1):
+        choose(a, e, w, slot, event, np.int64(w.reached[place]))
+    chosen = np.int64(NONE)
     for place in range(w.counters[Q_CANDIDATES]):
-        w.marks[w.candidates[place]] = 0
-        newest = max(newest, np.int64(w.candidates[place]))
-    mark_members(a, e, w, slot, event, newest)
-    for node in range(newest + 1):
-        if w.marks[node] != NONE:
-            choose(w, np.int64(node))
-    chosen = np.int64(w.candidates[0])
-    for place in range(1, w.counters[Q_CANDIDATES]):
         other = np.int64(w.candidates[place])
-        if comes_before(w.nodes, w.best, other, chosen):
-            chosen = other
-    for node in range(newest + 1):
-        w.marks[node] = NONE
-    return put_out_first(e, w, slot, event, chosen)
-
-
-@inlined
-def mark_members(a, e, w, slot, event, newest):
-    """Mark every node that a candidate leads to and that is not out; what a node leads to was made before it."""
-    for node in range(newest, -1, -1):
-        if w.marks[node] == NONE:
+        if w.best[other, B_FIRST] == NONE:
             continue
-        is_candidate = w.nodes[node, N_EVENT] == event
-        for column in (N_PREVIOUS, H_LEFT, H_RIGHT):
-            part = w.nodes[node, column]
-            if part == NONE or (is_candidate and column != N_PREVIOUS):
-                continue
-            if not is_gone(a, e, w, slot, w.nodes[part, N_START], event):
-                w.marks[part] = 0
+        if chosen == NONE or comes_before(w.nodes, w.best, other, chosen):
+            chosen = other
+    return DONE if chosen == NONE else put_out_first(e, w, slot, event, chosen)
 
 
 @inlined
-def choose(w, node):
-    """Of the set below a node, the history that comes first; and of the node's own, its length and its start."""
+def choose(a, e, w, slot, event, node):
+    """Of the set below a node, the history that comes first; NONE if a not at the start rules out all of them. And of
+    the node's own, its length and its start."""
     previous = np.int64(w.nodes[node, N_PREVIOUS])
+    first = node
     if previous == NONE:
         w.best[node, B_LENGTH] = 1
         w.best[node, B_START] = w.nodes[node, N_EVENT]
+        if is_barred(a, e, np.int64(w.nodes[node, N_EVENT]), event):
+            first = np.int64(NONE)
+    elif w.best[previous, B_FIRST] == NONE:
+        first = np.int64(NONE)
     else:
         before = w.best[previous, B_FIRST]
         w.best[node, B_LENGTH] = w.best[before, B_LENGTH] + 1
         w.best[node, B_START] = w.best[before, B_START]
-    first = node
     for column in (H_LEFT, H_RIGHT):
         part = w.nodes[node, column]
-        if part != NONE and w.marks[part] != NONE:
+        if part != NONE and not is_gone(a, e, w, slot, w.nodes[part, N_START], event):
             other = np.int64(w.best[part, B_FIRST])
-            if comes_before(w.nodes, w.best, other, first):
+            if other != NONE and (first == NONE or comes_before(w.nodes, w.best, other, first)):
                 first = other
     w.best[node, B_FIRST] = first
 

@@ -17,8 +17,9 @@ import numpy as np
 
 from cepheid.engine.kernel.cohort_layout import *
 from cepheid.engine.kernel.compiling import allocating, compiled, inlined
+from cepheid.engine.kernel.forbidding import is_forbidden
 from cepheid.engine.kernel.layout import *
-from cepheid.engine.kernel.lists import is_gone
+from cepheid.engine.kernel.lists import is_out
 
 
 @inlined
@@ -85,33 +86,50 @@ def with_history(nodes, trail, counters, root, new):
 
 
 @allocating
-def collect_histories(a, e, w, slot, event):
-    """Drop the histories that no cohort reaches, and those that are out by this event."""
+def owners(a, e, w, ordinals):
+    """For each history that a cohort reaches and that is not out, the partition that it belongs to; NONE for all
+    others. What is out: by the time that each partition has come to, and the ordinal of its next event. Cohorts that
+    are out altogether are for the caller to drop."""
     nodes = w.nodes
     used = w.counters[Q_USED_NODES]
-    place_of = np.full(used, NONE, np.int32)
-    for position in range(w.lists.shape[1] // L_SIZE):
-        run = np.int64(w.slots[slot, K_FRESH] if position == 0 else w.lists[slot, L_SIZE * position + L_HEAD])
-        while run != NONE:
-            if w.runs[run, R_OPEN] != 0:
-                place_of[w.runs[run, R_NODE]] = 0
-            run = np.int64(w.runs[run, R_NEXT])
+    owner = np.full(used, NONE, np.int32)
+    for slot in range(w.lists.shape[0]):
+        for position in range(w.lists.shape[1] // L_SIZE):
+            run = np.int64(w.slots[slot, K_FRESH] if position == 0 else w.lists[slot, L_SIZE * position + L_HEAD])
+            while run != NONE:
+                if w.runs[run, R_OPEN] != 0:
+                    owner[w.runs[run, R_NODE]] = slot
+                run = np.int64(w.runs[run, R_NEXT])
     for node in range(used - 1, -1, -1):
-        if place_of[node] == NONE:
+        slot = np.int64(owner[node])
+        if slot == NONE:
             continue
         for column in (H_LEFT, H_RIGHT):
             part = nodes[node, column]
-            if part != NONE:
-                if is_gone(a, e, w, slot, nodes[part, N_START], event):
-                    nodes[node, column] = NONE
-                else:
-                    place_of[part] = 0
+            if part != NONE and not is_past(a, e, w, slot, nodes[part, N_START], ordinals):
+                owner[part] = slot
         if nodes[node, N_PREVIOUS] != NONE:
-            place_of[nodes[node, N_PREVIOUS]] = 0
+            owner[nodes[node, N_PREVIOUS]] = slot
+    return owner
+
+
+@inlined
+def is_past(a, e, w, slot, start, ordinals):
+    """Whether a start is out by now: of its window, or forbidden."""
+    return is_forbidden(a, e, w, slot, start) or is_out(a, e, start, w.slots[slot, K_NOW], ordinals[slot])
+
+
+@allocating
+def collect_histories(a, e, w, ordinals):
+    """Drop the histories that no cohort reaches, and those that are out. Returns how many each partition has."""
+    nodes = w.nodes
+    place_of = owners(a, e, w, ordinals)
+    counts = np.zeros(w.lists.shape[0], np.int64)
     kept = 0
-    for node in range(used):
+    for node in range(len(place_of)):
         if place_of[node] == NONE:
             continue
+        counts[place_of[node]] += 1
         place_of[node] = kept
         nodes[kept] = nodes[node]
         if nodes[kept, N_PREVIOUS] != NONE:
@@ -124,10 +142,30 @@ def collect_histories(a, e, w, slot, event):
             np.int64(NONE) if right == NONE else np.int64(place_of[right]),
         )
         kept += 1
-    for position in range(w.lists.shape[1] // L_SIZE):
-        run = np.int64(w.slots[slot, K_FRESH] if position == 0 else w.lists[slot, L_SIZE * position + L_HEAD])
-        while run != NONE:
-            if w.runs[run, R_OPEN] != 0:
-                w.runs[run, R_NODE] = place_of[w.runs[run, R_NODE]]
-            run = np.int64(w.runs[run, R_NEXT])
+    for slot in range(w.lists.shape[0]):
+        for position in range(w.lists.shape[1] // L_SIZE):
+            run = np.int64(w.slots[slot, K_FRESH] if position == 0 else w.lists[slot, L_SIZE * position + L_HEAD])
+            while run != NONE:
+                if w.runs[run, R_OPEN] != 0:
+                    w.runs[run, R_NODE] = place_of[w.runs[run, R_NODE]]
+                run = np.int64(w.runs[run, R_NEXT])
     w.counters[Q_USED_NODES] = kept
+    return counts
+
+
+@allocating
+def count_partial(a, e, w, ordinals):
+    """For each node, how many partial matches the set below it stands for, without those that are out. As doubles:
+    they may be very many."""
+    owner = owners(a, e, w, ordinals)
+    sums = np.zeros(len(owner))
+    for node in range(len(owner)):
+        if owner[node] == NONE:
+            continue
+        previous = w.nodes[node, N_PREVIOUS]
+        sums[node] = 1 if previous == NONE else sums[previous]
+        for column in (H_LEFT, H_RIGHT):
+            part = w.nodes[node, column]
+            if part != NONE and not is_past(a, e, w, np.int64(owner[node]), w.nodes[part, N_START], ordinals):
+                sums[node] += sums[part]
+    return sums

@@ -5,8 +5,8 @@ rule 8's order (by start, then by priority) is the order of their (event, variab
 
 1. The sets lead backwards, from the last event to the starts. `draw` walks them once, without what is out, and turns
    every step round: a graph from the starts to the last event. Each of its nodes and edges lies on a match, so it is
-   no larger than what is listed. Its nodes are ranked by event and variable, and edges sorted by the rank that they
-   lead to.
+   no larger than what is listed (but for what a not at the start rules out). Its nodes are ranked by event and
+   variable, and edges sorted by the rank that they lead to.
 2. `list_matches` walks the graph from the starts, smaller ranks first: the matches come out in order. Nodes of one
    event and variable that the same beginning leads to are gone on with together (two ways to one match, or copies of
    a node that sets do not share), so each match comes out once. The cost is that of the events listed.
@@ -24,6 +24,7 @@ from cepheid.engine.kernel.cohort_layout import *
 from cepheid.engine.kernel.compiling import compiled, inlined
 from cepheid.engine.kernel.layout import *
 from cepheid.engine.kernel.lists import is_gone
+from cepheid.engine.kernel.reaching import is_barred
 
 KEY_BITS = 10
 """Bits for the variable in a rank's key; VARIABLE is the largest."""
@@ -113,10 +114,12 @@ def draw(a, e, w, slot, event):
         find(w, np.int64(w.candidates[place]))
     number = 0
     while number < w.counters[Q_FOUND]:
-        member = np.int64(w.nodes[w.found[number, F_NODE], N_PREVIOUS])
+        node = w.found[number, F_NODE]
+        member = np.int64(w.nodes[node, N_PREVIOUS])
         number += 1
         if member == NONE:
-            starts += 1
+            if not is_barred(a, e, np.int64(w.nodes[node, N_EVENT]), event):
+                starts += 1
             continue
         depth = 0
         while True:
@@ -171,10 +174,12 @@ def connect(a, e, w, slot, event):
     """Write the edges, smaller ranks first."""
     starts = 0
     for number in range(w.counters[Q_FOUND]):
-        member = np.int64(w.nodes[w.found[w.order[number, 0], F_NODE], N_PREVIOUS])
+        node = w.found[w.order[number, 0], F_NODE]
+        member = np.int64(w.nodes[node, N_PREVIOUS])
         if member == NONE:
-            w.targets[starts] = number
-            starts += 1
+            if not is_barred(a, e, np.int64(w.nodes[node, N_EVENT]), event):
+                w.targets[starts] = number
+                starts += 1
             continue
         depth = 0
         while True:

@@ -18,15 +18,19 @@ from cepheid.engine.kernel.layout import *
 @inlined
 def is_gone(a, e, w, slot, start, event):
     """Whether a run with this start can be dropped: forbidden, or out of its window where no timer looks after that."""
-    if a.params[P_LINGERS]:
-        return was_forbidden(a, e, w, slot, start, e.time[event])
     if is_forbidden(a, e, w, slot, start):
-        return True
+        return a.params[P_LINGERS] == 0 or was_forbidden(a, e, w, slot, start, e.time[event])
     if a.params[P_TIMEOUTS]:
         return False
-    if np.uint64(e.time[event]) - np.uint64(e.time[start]) >= np.uint64(a.params[P_WITHIN]):
+    return is_out(a, e, start, e.time[event], e.ordinal[event])
+
+
+@inlined
+def is_out(a, e, start, moment, ordinal):
+    """Whether an event of this moment and ordinal lies outside the window of a start."""
+    if np.uint64(moment) - np.uint64(e.time[start]) >= np.uint64(a.params[P_WITHIN]):
         return True
-    return e.ordinal[event] - e.ordinal[start] >= a.params[P_COUNT]
+    return ordinal - e.ordinal[start] >= a.params[P_COUNT]
 
 
 @inlined

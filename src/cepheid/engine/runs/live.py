@@ -1,13 +1,15 @@
-"""The partial matches that are alive: which they are, and what each has taken and waits for.
+"""The partial matches that are alive: how many there are, what each has taken and waits for, which events they hold.
 
-In: a `State` and the moment where time stands. Out: numbers of runs, and `LiveRun`s. Called by what counts or shows
-the state of a stream.
+In: a `State` and the moment where time stands. Out: numbers, `LiveRun`s, rows. Called by what counts or shows the state
+of a stream.
 
-The kernel drops a run when it comes across it, not when its time is over; until then it lies in the pool and is dead.
+The kernel drops a run when it comes across it, not when its time is over; until then it lies in the pool and is dead. A
+cohort is alive if its latest start is; of its partial matches only those are counted and shown whose own start is.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import inf
 
@@ -16,9 +18,14 @@ import numpy.typing as npt
 
 from cepheid.automaton.model import Take
 from cepheid.engine.assignments import Integers
+from cepheid.engine.kernel import cohort_layout as c
+from cepheid.engine.kernel import histories
 from cepheid.engine.kernel import layout as l
 from cepheid.engine.runs.state import State
 from cepheid.syntax.tree import Span
+
+MANY = 10**15
+"""Partial matches are counted up to here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,24 +41,55 @@ class LiveRun:
 
 
 def live(state: State, moment: int) -> tuple[Integers, Integers]:
-    """The runs that may still come to something when time has moved to `moment`, and the slot of each."""
-    pool, params, held = state.pool, state.tables.arrays.params, state.held
+    """The runs, or cohorts, that may still come to something when time has moved to `moment`, and the slot of each."""
+    pool, params = state.pool, state.tables.arrays.params
     runs = state.waiting()
     slots = np.repeat(np.arange(state.slots), pool.slots[:, l.K_LIVE])
     node = pool.runs[runs, l.R_NODE]
-    start = pool.nodes[node, l.N_START]
     is_ending = pool.runs[runs, l.R_POSITION] >= params[l.P_POSITIONS]
     is_alive = pool.runs[runs, l.R_OPEN] != 0
     is_alive &= ~is_ending | (pool.nodes[node, l.N_STATE] & l.COMPLETE == 0)  # else it is a match in another way
     is_alive &= ~_is_out_of_time(state, runs, moment)
-    is_alive &= held.ordinal[start] >= pool.slots[slots, l.K_FIRST_ALLOWED]  # else a match has forbidden its start
-    if params[l.P_SKIP] == l.TO_NEXT:
-        is_alive &= held.forbidden[start] == l.NEVER
-    if params[l.P_WITHIN] != l.NEVER:
-        is_alive &= held.time[start] > moment - params[l.P_WITHIN]
-    if params[l.P_COUNT] != l.NEVER and not params[l.P_TIMEOUTS]:
-        is_alive &= is_ending | (state.next_ordinal[slots] - held.ordinal[start] < params[l.P_COUNT])
+    is_alive &= _is_in(state, pool.nodes[node, l.N_START], slots, moment, is_ending)
     return runs[is_alive], slots[is_alive]
+
+
+def _is_in(
+    state: State, start: Integers, slots: Integers, moment: int, is_ending: npt.NDArray[np.bool_]
+) -> npt.NDArray[np.bool_]:
+    """Which starts are neither forbidden nor out of their windows."""
+    params, held = state.tables.arrays.params, state.held
+    result: npt.NDArray[np.bool_] = held.ordinal[start] >= state.pool.slots[slots, l.K_FIRST_ALLOWED]
+    if params[l.P_SKIP] == l.TO_NEXT:
+        result &= held.forbidden[start] == l.NEVER
+    if params[l.P_WITHIN] != l.NEVER:
+        result &= held.time[start] > moment - params[l.P_WITHIN]
+    if params[l.P_COUNT] != l.NEVER and not params[l.P_TIMEOUTS]:
+        result &= is_ending | (state.next_ordinal[slots] - held.ordinal[start] < params[l.P_COUNT])
+    return result
+
+
+def count_live(state: State, moment: int) -> int:
+    """How many partial matches may still come to something; MANY if there are more."""
+    runs, _ = live(state, moment)
+    if not state.is_compact:
+        return len(runs)
+    below = histories.count_partial(state.tables.arrays, state.held, state.pool, state.next_ordinal)
+    return int(min(below[state.pool.runs[runs, l.R_NODE]].sum(), MANY))
+
+
+def events_held(state: State, runs: Integers) -> list[int]:
+    """The rows of all events that some runs, or cohorts, have taken."""
+    nodes = state.pool.nodes
+    columns = (l.N_PREVIOUS, c.H_LEFT, c.H_RIGHT) if state.is_compact else (l.N_PREVIOUS,)
+    reached: set[int] = set()
+    pending = state.pool.runs[runs, l.R_NODE].tolist()
+    while pending:
+        node = pending.pop()
+        if node != l.NONE and node not in reached:
+            reached.add(node)
+            pending += nodes[node, columns].tolist()
+    return sorted({int(nodes[node, l.N_EVENT]) for node in reached})
 
 
 def _is_out_of_time(state: State, runs: Integers, moment: int) -> npt.NDArray[np.bool_]:
@@ -73,38 +111,52 @@ def _is_out_of_time(state: State, runs: Integers, moment: int) -> npt.NDArray[np
     return result
 
 
-def described(state: State, run: int) -> LiveRun:
-    """What a run has taken, from its first event on, and what it waits for."""
+def described(state: State, run: int, slot: int, moment: int) -> Iterator[LiveRun]:
+    """What a run, or each partial match of a cohort, has taken, from its first event on, and what it waits for."""
     pool, positions = state.pool, state.tables.automaton.positions
-    variables, events = [], []
-    node = int(pool.runs[run, l.R_NODE])
-    while node != l.NONE:
-        variables.append(int(pool.nodes[node, l.N_STATE]) & l.VARIABLE)
-        events.append(int(pool.nodes[node, l.N_EVENT]))
-        node = int(pool.nodes[node, l.N_PREVIOUS])
     position, is_open = int(pool.runs[run, l.R_POSITION]), int(pool.runs[run, l.R_OPEN])
     ways = positions[position].continuations if position < len(positions) else ()
-    waits = dict.fromkeys(way.take.variable for number, way in enumerate(ways) if is_open >> number & 1)
-    variables.reverse()
-    events.reverse()
+    open_takes = [way.take for number, way in enumerate(ways) if is_open >> number & 1]
+    waits = tuple(dict.fromkeys(take.variable for take in open_takes))
+    for path in _paths(state, int(pool.runs[run, l.R_NODE]), slot, moment):
+        nodes = pool.nodes[list(path)]
+        variables = nodes[:, c.H_VARIABLE] if state.is_compact else nodes[:, l.N_STATE] & l.VARIABLE
+        taken, events = variables.tolist(), nodes[:, l.N_EVENT].tolist()
+        yield LiveRun(tuple(taken), tuple(events), waits, _until(state, open_takes, taken, events))
+
+
+def _until(state: State, takes: list[Take], variables: list[int], events: list[int]) -> int | None:
+    """When time is over for the last of what a run may take, or for the nots at its end."""
     times = [int(state.held.time[event]) for event in events]
-    takes = [way.take for number, way in enumerate(ways) if is_open >> number & 1]
-    until = max((_deadline(state, take, variables, times) for take in takes), default=_window_end(state, times[0]))
-    return LiveRun(tuple(variables), tuple(events), tuple(waits), None if until == inf else int(until))
-
-
-def _deadline(state: State, take: Take, variables: list[int], times: list[int]) -> float:
-    """When time is over for a TAKE: the least of the pattern's window and its bounds (rules 6 and 17)."""
-    ends = [_window_end(state, times[0])]
-    if take.gap is not None:
-        ends.append(times[-1] + take.gap)
-    for variable, length in take.since:
-        last = [time for taker, time in zip(variables, times, strict=True) if taker == variable]
-        if last:
-            ends.append(last[-1] + length)
-    return min(ends)
-
-
-def _window_end(state: State, start: int) -> float:
     window = state.tables.automaton.window
-    return start + window.length if isinstance(window, Span) else inf
+    end = times[0] + window.length if isinstance(window, Span) else inf
+
+    def deadline(take: Take) -> float:  # rules 6 and 17
+        ends = [end] if take.gap is None else [end, times[-1] + take.gap]
+        for variable, length in take.since:
+            last = [time for taker, time in zip(variables, times, strict=True) if taker == variable]
+            ends += [last[-1] + length] if last else []
+        return min(ends)
+
+    until = max(map(deadline, takes), default=end)
+    return None if until == inf else int(until)
+
+
+def _paths(state: State, root: int, slot: int, moment: int) -> Iterator[tuple[int, ...]]:
+    """The nodes of each partial match below a node, from its first event on."""
+    nodes = state.pool.nodes
+    one = np.array([slot])
+    pending: list[tuple[int, tuple[int, ...]]] = [(root, ())]
+    while pending:
+        node, later = pending.pop()
+        if node == l.NONE:
+            continue
+        if state.is_compact:
+            if not _is_in(state, nodes[[node], l.N_START], one, moment, np.zeros(1, bool)).all():
+                continue
+            pending += [(int(nodes[node, c.H_RIGHT]), later), (int(nodes[node, c.H_LEFT]), later)]
+        path, previous = (node, *later), int(nodes[node, l.N_PREVIOUS])
+        if previous == l.NONE:
+            yield path
+        else:
+            pending.append((previous, path))

@@ -19,12 +19,13 @@ from cepheid.conditions.types import Kind
 from cepheid.engine.assignments import Integers
 from cepheid.engine.columns import Columns
 from cepheid.engine.kernel import layout as l
+from cepheid.engine.runs.cohort_pool import CohortPool
 from cepheid.engine.runs.pool import Pool
 from cepheid.engine.tables.tabulate import Tables
 
 
 def mark_needed(
-    tables: Tables, pool: Pool, held: Columns, next_ordinal: Integers, is_kept: npt.NDArray[np.bool_]
+    tables: Tables, pool: Pool | CohortPool, held: Columns, next_ordinal: Integers, is_kept: npt.NDArray[np.bool_]
 ) -> None:
     """Mark the events that a not at the start may still ask for."""
     params = tables.arrays.params
@@ -43,7 +44,7 @@ def mark_needed(
             slots, rows = slots[goes_on], rows[goes_on]
 
 
-def renumber(tables: Tables, pool: Pool, held: Columns, new_number: Integers) -> None:
+def renumber(tables: Tables, pool: Pool | CohortPool, held: Columns, new_number: Integers) -> None:
     """Let the chains lead to the new numbers of their events; `new_number`: NONE for an event that is forgotten."""
     for index in _reading(tables):
         for chains in (pool.slots[:, l.K_BEFORE + 2 * index], held.before[:, 2 * index]):

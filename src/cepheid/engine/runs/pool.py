@@ -71,15 +71,20 @@ def new_pool(tables: Tables, slots: int = 1, capacity: int = 256) -> Pool:
     return with_slots(pool, slots)
 
 
-def with_slots(pool: Pool, count: int) -> Pool:
-    """The same memory for so many partitions at a time; the new ones are empty."""
+def more_slots(pool: Any, count: int) -> dict[str, Any]:
+    """The lists and slots of a pool for so many partitions; the new ones are empty."""
     lists = np.zeros((count - len(pool.lists), pool.lists.shape[1]), np.int64)
     lists[:, l.L_HEAD :: l.L_SIZE] = l.NONE
     slots = np.full((count - len(pool.slots), pool.slots.shape[1]), l.NONE, np.int64)
     slots[:, [l.K_LIVE, l.K_FIRST_ALLOWED, l.K_ALLOWED_BEFORE]] = 0
     slots[:, l.K_FORBIDDEN_AT] = -l.NEVER
     slots[:, l.K_SILENT_UNTIL] = -l.NEVER - 1
-    pool = pool._replace(lists=np.concatenate((pool.lists, lists)), slots=np.concatenate((pool.slots, slots)))
+    return {"lists": np.concatenate((pool.lists, lists)), "slots": np.concatenate((pool.slots, slots))}
+
+
+def with_slots(pool: Pool, count: int) -> Pool:
+    """The same memory for so many partitions at a time; the new ones are empty."""
+    pool = pool._replace(**more_slots(pool, count))
     if count > 1 and len(pool.buckets) > 1 and len(pool.owner) == 1:  # until now all runs belonged to slot 0
         pool = pool._replace(owner=np.zeros(len(pool.runs), np.int32))
     return pool

@@ -17,8 +17,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from cepheid.engine.columns import Columns
-from cepheid.engine.kernel import drive
+from cepheid.engine.kernel import cohort_layout as c
 from cepheid.engine.kernel import layout as l
+from cepheid.engine.runs.cohort_pool import CohortPool, new_cohort_pool
 from cepheid.engine.runs.pool import SMALLEST, Pool, new_pool
 from cepheid.engine.runs.state import State
 from cepheid.engine.tables.tabulate import Tables
@@ -26,7 +27,7 @@ from cepheid.errors import StateError
 
 _State = TypeVar("_State", bound=State)
 MAGIC = b"CEPHEID\n"
-FORMAT = 3
+FORMAT = 4
 _SAVED = ("lists", "slots", "counters")
 _USED = {
     "runs": l.Q_USED_RUNS,
@@ -41,14 +42,15 @@ _USED = {
 def snapshot(state: State) -> bytes:
     """The runs as bytes. Call `state.keep()` first, and keep those rows: the bytes refer to them."""
     arrays: dict[str, npt.NDArray[Any]] = {name: getattr(state.pool, name) for name in _SAVED}
-    for name, counter in _USED.items():
-        arrays[name] = getattr(state.pool, name)[: state.pool.counters[counter]]
+    for name in _used(state.pool):
+        arrays[name] = getattr(state.pool, name)[: state.pool.counters[_USED[name]]]
     arrays |= {f"held.{name}": array for name, array in state.held._asdict().items()}
     arrays["next_ordinal"] = state.next_ordinal
     header = {
         "format": FORMAT,
         "pattern": state.tables.fingerprint,
         "timeouts": bool(state.tables.arrays.params[l.P_TIMEOUTS]),
+        "compact": state.is_compact,
         "texts": state.texts.to_pylist(),
         "arrays": [[name, array.dtype.str, list(array.shape)] for name, array in arrays.items()],
     }
@@ -62,17 +64,35 @@ def restore(state: _State, saved: bytes) -> _State:
     tables = state.tables
     header, arrays = _read(saved)
     _check(header, tables)
-    capacity = SMALLEST
-    while capacity < max(len(arrays[name]) for name in ("runs", "nodes")) + 1:
-        capacity *= 2
-    pool = _laid_out(new_pool(tables, slots=0, capacity=capacity), arrays)
-    state.pool = pool
-    if tables.arrays.params[l.P_INDEXED]:
-        drive.index_runs(tables.arrays, pool)
+    if state.is_compact:
+        room, nodes = _power(len(arrays["runs"]) + 1), _power(len(arrays["nodes"]) + 1)
+        cohort_pool = _with_saved(new_cohort_pool(tables, room, slots=0, nodes=nodes), arrays)
+        cohort_pool.counters[c.Q_CHECK_AT] = tables.arrays.params[l.P_MAX_RUNS]  # limits may change between starts
+        state.pool = cohort_pool
+    else:
+        capacity = _power(max(len(arrays[name]) for name in ("runs", "nodes")) + 1)
+        state.pool = _laid_out(new_pool(tables, slots=0, capacity=capacity), arrays)
     state.held = Columns(**{name: arrays[f"held.{name}"] for name in Columns._fields})
     state.next_ordinal = arrays["next_ordinal"]
     state.texts = pa.array(header["texts"], pa.string())
+    state.index()
     return state
+
+
+def _power(needed: int) -> int:
+    """A power of two that is large enough."""
+    return 1 << (max(needed, SMALLEST) - 1).bit_length()
+
+
+def _used(pool: Pool | CohortPool) -> list[str]:
+    """The arrays of which a part is in use."""
+    return [name for name in _USED if name in pool._fields]
+
+
+def _with_saved(pool: CohortPool, arrays: dict[str, npt.NDArray[Any]]) -> CohortPool:
+    for name in _used(pool):
+        getattr(pool, name)[: len(arrays[name])] = arrays[name]
+    return pool._replace(**{name: arrays[name] for name in _SAVED})
 
 
 def _laid_out(pool: Pool, arrays: dict[str, npt.NDArray[Any]]) -> Pool:
@@ -116,7 +136,8 @@ def _check(header: dict[str, Any], tables: Tables) -> None:
             "  Use the version of Cepheid that wrote it, or start without the state."
         )
     given = tables.fingerprint
-    if header["pattern"] != given or header["timeouts"] != bool(tables.arrays.params[l.P_TIMEOUTS]):
+    options = {"timeouts": bool(tables.arrays.params[l.P_TIMEOUTS]), "compact": tables.compact.is_compact}
+    if header["pattern"] != given or any(header[name] != value for name, value in options.items()):
         raise StateError(
             "the saved state belongs to another pattern, other types of columns, or other options "
             f"(fingerprint {header['pattern']}, given {given}).\n"

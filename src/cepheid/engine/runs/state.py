@@ -17,23 +17,35 @@ import pyarrow.compute as pc
 
 from cepheid.engine.assignments import Integers
 from cepheid.engine.columns import nothing_held, selected, texts_in
-from cepheid.engine.kernel import buffer, drive
+from cepheid.engine.kernel import buffer, cohorts, drive
 from cepheid.engine.kernel import layout as l
 from cepheid.engine.runs import not_before
-from cepheid.engine.runs.pool import new_pool, with_slots
+from cepheid.engine.runs.cohort_pool import CohortPool, new_cohort_pool
+from cepheid.engine.runs.pool import Pool, more_slots, new_pool, with_slots
 from cepheid.engine.tables.tabulate import Tables
+
+FEWEST = 256
+"""Cohorts that there is room for at first."""
 
 
 class State:
-    """A pattern's runs, the events they hold, and what is known of each partition."""
+    """A pattern's runs, or cohorts of runs (`tables.compact`), the events they hold, and what is known of each
+    partition."""
+
+    pool: Pool | CohortPool
 
     def __init__(self, tables: Tables) -> None:
         self.tables = tables
-        self.pool = new_pool(tables, slots=0)
+        self.pool = new_cohort_pool(tables, FEWEST, slots=0) if self.is_compact else new_pool(tables, slots=0)
         self.held = nothing_held(tables)
         self.texts: pa.Array = pa.array([], pa.string())
         """The texts that the registers of live runs know by their codes."""
         self.next_ordinal = np.zeros(0, np.int64)
+
+    @property
+    def is_compact(self) -> bool:
+        """Whether partial matches with the same future are kept as one."""
+        return self.tables.compact.is_compact
 
     @property
     def slots(self) -> int:
@@ -45,8 +57,8 @@ class State:
 
     def keep(self) -> Integers:
         """Forget the events that no partial match holds. Returns the rows of those that stay, in their new order."""
+        self._collect()
         pool = self.pool
-        buffer.collect(pool.lists, pool.slots, pool.runs, pool.nodes, pool.counters)
         nodes = pool.nodes[: pool.counters[l.Q_USED_NODES]]
         is_kept = np.zeros(len(self.held.time), bool)
         is_kept[nodes[:, l.N_EVENT]] = True
@@ -60,6 +72,14 @@ class State:
         self._keep_texts()
         return kept
 
+    def _collect(self) -> None:
+        """Drop the nodes that no run reaches; of cohorts, also what is out of its window or forbidden."""
+        pool = self.pool
+        if isinstance(pool, CohortPool):
+            cohorts.collect(self.tables.arrays, self.held, pool, self.next_ordinal)
+        else:
+            buffer.collect(pool.lists, pool.slots, pool.runs, pool.nodes, pool.counters)
+
     def waiting(self) -> Integers:
         """The runs themselves, partition by partition."""
         found: Integers = buffer.live_runs(self.pool.lists, self.pool.slots, self.pool.runs)
@@ -67,6 +87,8 @@ class State:
 
     def deadline(self) -> int | None:
         """The earliest moment at which time may decide something, None if there is none."""
+        if isinstance(self.pool, CohortPool):  # nothing waits for time alone
+            return None
         slots = self.pool.slots
         heaps = slots[(slots[:, l.K_LIVE] > 0) & (slots[:, l.K_TIMERS] != l.NONE), l.K_TIMERS]
         due = self.pool.timers[heaps, l.T_DUE]
@@ -78,6 +100,8 @@ class State:
         the same if they began anew. Call it when time has moved to this moment. Returns which slots stay; they are
         numbered anew in their order."""
         self._clear(self._over(moment))
+        if self.is_compact:
+            self._collect()
         pool, params = self.pool, self.tables.arrays.params
         stays: npt.NDArray[np.bool_] = pool.slots[:, l.K_LIVE] > 0
         if params[l.P_ONCE_PER]:
@@ -92,16 +116,22 @@ class State:
         self._free_timers(pool.slots[~stays][:, [l.K_TIMERS, l.K_COUNT_TIMERS]].ravel())
         self.next_ordinal = self.next_ordinal[stays]
         self.pool = pool._replace(
-            lists=np.ascontiguousarray(pool.lists[stays]),
-            slots=np.ascontiguousarray(pool.slots[stays]),
-            buckets=np.full_like(pool.buckets, l.NONE),
+            lists=np.ascontiguousarray(pool.lists[stays]), slots=np.ascontiguousarray(pool.slots[stays])
         )
         if len(pool.owner) > 1:
             new_number = np.cumsum(stays, dtype=np.int32) - 1
             pool.owner[:] = np.where(pool.owner < len(stays), new_number[np.minimum(pool.owner, len(stays) - 1)], 0)
-        if params[l.P_INDEXED]:
-            drive.index_runs(self.tables.arrays, self.pool)
+        self.index()
         return stays
+
+    def index(self) -> None:
+        """Chain all runs anew by what they are looked up by."""
+        self.pool.buckets[:] = l.NONE
+        if isinstance(self.pool, CohortPool):
+            self.pool.twins[:] = l.NONE
+            cohorts.rebuild(self.tables.arrays, self.held, self.pool)
+        elif self.tables.arrays.params[l.P_INDEXED]:
+            drive.index_runs(self.tables.arrays, self.pool)
 
     def _over(self, moment: int) -> Integers:
         """The slots all of whose runs have run out of their window, or are over."""
@@ -129,9 +159,13 @@ class State:
             pool.lists[slots, column :: l.L_SIZE] = value
         pool.slots[slots, l.K_FRESH] = l.NONE
         pool.slots[slots, l.K_LIVE] = 0
+        if self.is_compact:
+            self.index()
 
     def _free_timers(self, heaps: Integers) -> None:
         """Let the places of all timers of some heaps be used again."""
+        if isinstance(self.pool, CohortPool):
+            return
         timers, counters = self.pool.timers, self.pool.counters
         found = heaps[heaps != l.NONE]
         while len(found):
@@ -176,11 +210,13 @@ class State:
         for array, place, codes in self._coded():
             is_code = (codes >= 0) & (codes < len(new_code))
             array[place] = np.where(is_code, new_code[np.where(is_code, codes, 0)], 0)
-        if self.tables.arrays.params[l.P_INDEXED]:
-            self.pool.buckets[:] = l.NONE
-            drive.index_runs(self.tables.arrays, self.pool)
+        self.index()
 
     def _add_slots(self, count: int) -> None:
         if count > self.slots:
-            self.pool = with_slots(self.pool, count)
+            pool = self.pool
+            if isinstance(pool, CohortPool):
+                self.pool = pool._replace(**more_slots(pool, count))
+            else:
+                self.pool = with_slots(pool, count)
             self.next_ordinal = np.concatenate((self.next_ordinal, np.zeros(count - self.slots, np.int64)))

@@ -10,7 +10,7 @@ and, where a bound since the previous event lies at the position, time of the la
 
 1. Timeouts are not asked for.
 2. No match waits for a not, or for anything else, at its end.
-3. There is no not at the start.
+3. No not at the start reads variables.
 4. The skip strategy is not `to_next`.
 5. With `past_last_event` there is a window.
 6. Nothing is asked of a run on its arrival (`having`), no bound runs since a variable's last event (`since`), and no
@@ -33,18 +33,30 @@ c. *Windows.* Whether a run is out of its window depends on its start and the ev
    enough to leave it out when listing. Starts are rows in their order: out is every start before some row. A set's
    root has its latest start, so a set is out altogether if its root is, and no other part of it is walked.
 d. *Skipping.* `past_last_event`, `to_first` and `to_last` forbid every start before some event, so forbidden starts
-   are such a range, too, and (c) holds for them. `to_next` forbids single starts: a set could be full of forbidden
-   ones without its root saying so (4). A forbidden or outdated run has no other effect: no rule lets one run look at
-   another, but for the skip filter, which sees emitted matches only.
-e. *Order.* The matches that an event emits all end with it (2), so none is the beginning of another, and rule 8's
+   are such a range, too, and (c) holds for them. A forbidden or outdated run has no other effect: no rule lets one run
+   look at another, but for the skip filter, which sees emitted matches only.
+e. *Nots at the start* that read no variables rule out a match by its start and its last event alone (rule 7). So a
+   start is asked when it is listed with the event that completes the match; no run is changed by it before. What is
+   ruled out is not always cut off with a root, as the starts that a not rules out are the later ones: listing then
+   costs the histories in the window beside the events listed, never more than the runs would.
+f. *Order.* The matches that an event emits all end with it (2), so none is the beginning of another, and rule 8's
    order is the order of their (event, variable) pairs; `listing` lists in that order, and applies the skip filter
    between one match and the next, as `deciding.emit` does. A match with two derivations is a path of that graph twice;
    paths with the same pairs are gone on with together, so it comes out once.
-f. *What is excluded.* A timeout reports every partial match at its own moment (1). A match that waits at its end is
-   emitted at a moment that depends on its start, together with matches of other ends (2): (e) fails. A not at the start
-   allows the starts up to some row only: the root does not tell (3). Without a window `past_last_event` needs one run
-   for each key, the first by priority, and constant memory (`dominance`): a set would grow for ever (5). What (6)
-   excludes depends on more than the key, or comes after the skip filter.
+g. *Streams.* Cohorts of several partitions share a pool. The partition is part of their key, so no set has histories
+   of two, and (a) to (f) hold in each. What was out when nodes are collected is out for every later event by (c) and
+   (d), so leaving it out of saved state changes no answer.
+h. *What is excluded.* A timeout reports every partial match that comes to nothing (1): they all have to be listed, each
+   at a moment of its own and also those whose node waits in several positions, so a set saves nothing but memory, and
+   (f)'s graph, which begins at the starts of one moment's matches, would have to be drawn for every moment at which a
+   window ends. A match that waits at its end is emitted at a moment that depends on its start, together with matches
+   of other ends, one of which may be the beginning of another (2): (f) fails. A not at the start that reads variables
+   asks for their values, which are not part of the key (3). `to_next` forbids the starts of matches one by one, so that
+   a set may be full of forbidden starts though its root is not (4): an answer would be right, but every event would
+   walk the starts that are spent, where runs are dropped at once; a pattern that costs its events would cost their
+   square. Without a window `past_last_event` needs one run for each key, the first by priority, and constant memory
+   (`dominance`): a set would grow for ever (5). What (6) excludes depends on more than the key, or comes after the skip
+   filter.
 
 What it costs: an event costs the cohorts that it concerns, whatever the number of their histories; memory is a node
 for each event that a cohort takes (a few more where starts come out of order); listing costs the events listed.
@@ -67,7 +79,7 @@ from cepheid.syntax.tree import Contiguity, SkipKind
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Whether cohorts are used for whole partitions, and why or why not."""
+    """Whether cohorts are used, and why or why not."""
 
     is_compact: bool
     reason: str
@@ -90,8 +102,9 @@ def _obstacles(automaton: Automaton, timeouts: bool) -> Iterator[tuple[bool, str
     yield timeouts, "timeouts are asked for, and each partial match has its own (rule 9)"
     waits_at_end = any(position.endings for position in automaton.positions)
     yield waits_at_end, "a match waits for a not at its end, until a moment of its own (rule 7)"
-    yield bool(automaton.not_before), "a not at the start rules out single starts (rule 7)"
-    yield skip is SkipKind.TO_NEXT, "to next forbids single starts (rule 8)"
+    reads_before = any(automaton.predicates[index].reads_variables for index in automaton.not_before)
+    yield reads_before, "a not at the start compares with what each partial match took (rule 7)"
+    yield skip is SkipKind.TO_NEXT, "to next forbids single starts, which are dropped one by one (rule 8)"
     yield (
         skip is SkipKind.PAST_LAST_EVENT and automaton.window is None,
         "past last event without a window needs only the first run of each state (rule 8)",

@@ -75,7 +75,7 @@ class Tables:
     pages: tuple[tuple[int, ...], ...]
     """The predicates that each word of an event's bits holds, bit by bit (see `pages`)."""
     compact: compact.Decision
-    """Whether whole partitions are matched by cohorts."""
+    """Whether partial matches with the same future are kept as one."""
     registers_read: npt.NDArray[np.uint64]
     """For each position, bits of the registers that a run there may still have read."""
     compared: tuple[int, ...] = ()

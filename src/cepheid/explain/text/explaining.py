@@ -47,7 +47,7 @@ def explain(
         *_remembered(automaton, tables),
         Section("Automaton", lines=tuple(str(automaton).splitlines())),
         _strategy(chosen, not_compiled),
-        *_whole_partitions(automaton, options, not_compiled),
+        *_kept(automaton, options, not_compiled),
         Section("State on a stream", (f"{_capital(chosen.bound or 'without limit: nothing bounds it')}.",)),
         _rows(automaton) if execution is None else Section("Execution", records=(Record("", execution.facts()),)),
     ]
@@ -111,16 +111,16 @@ def _strategy(chosen: Strategy, not_compiled: str | None) -> Section:
     return Section("Strategy", tuple(f"{_capital(text)}." for text in (chosen.memory.value, *chosen.reasons)))
 
 
-def _whole_partitions(automaton: Automaton, options: Options, not_compiled: str | None) -> Iterator[Section]:
-    """What batch and memory keep, where that is less than a stream does."""
+def _kept(automaton: Automaton, options: Options, not_compiled: str | None) -> Iterator[Section]:
+    """Whether partial matches share what is kept of them."""
     if not_compiled is None:
         decision = compact.decide(automaton, options.timeouts, options.compact)
         how = (
-            "partial matches with the same future are kept as one, whatever their number; a stream keeps them as above"
+            "those with the same future are kept as one, whatever their number, except where timeouts are asked for"
             if decision.is_compact
-            else f"as above: {decision.reason}"
+            else f"each is kept by itself: {decision.reason}"
         )
-        yield Section("In batch and in memory", (f"{_capital(how)}.",))
+        yield Section("Partial matches", (f"{_capital(how)}.",))
 
 
 def _rows(automaton: Automaton) -> Section:

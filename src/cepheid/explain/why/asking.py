@@ -32,6 +32,7 @@ from cepheid.reference.tracing import EventClass, Fate
 from cepheid.rows.arrange import Arranged, arrange
 from cepheid.rows.columns import column_named
 from cepheid.rows.in_memory import prepared, run
+from cepheid.rows.steps import Events
 from cepheid.syntax.notation import to_text
 from cepheid.syntax.tree import PatternTree
 
@@ -41,11 +42,9 @@ class Question:
     """What is asked: of which search, for which key, and how many rows may be followed run by run."""
 
     tree: PatternTree
-    rows: pa.Table
-    partition_by: tuple[str, ...]
+    events: Events
     order_by: tuple[str, ...]
     nulls: str = "error"
-    time_zone: str = "UTC"
     key: Mapping[str, Any] | None = None
     most_rows: int = MOST_ROWS
 
@@ -79,12 +78,10 @@ def ask(
     question: Question, options: Options, whole: Whole | None = None, key: Mapping[str, Any] | None = None
 ) -> Inquiry:
     """Find out what happened. `key`: the one that the rows were chosen by already."""
-    table = question.rows if question.key is None else rows_of_key(question)
+    given = question.events if question.key is None else rows_of_key(question)
     tree = question.tree
-    schema, _, events, automaton = prepared(
-        tree, table, question.partition_by, question.order_by, question.nulls, question.time_zone
-    )
-    conditions = bind(tree, schema)
+    _, events, automaton = prepared(tree, given, question.order_by, question.nulls)
+    conditions = bind(tree, given.schema)
     asked = list(conditions_of(tree, conditions))
     counted = [count_rows(one, events.table) for one in asked]
     masks = [mask for one, (_, mask) in zip(asked, counted, strict=True) if one.role is Role.ELEMENT]
@@ -138,23 +135,24 @@ def key_at(events: Arranged, row: int) -> dict[str, Any]:
     return dict(key)
 
 
-def rows_of_key(question: Question) -> pa.Table:
+def rows_of_key(question: Question) -> Events:
     """The rows that have the key asked for."""
-    table, key = question.rows, question.key or {}
+    given, key = question.events, question.key or {}
     if not isinstance(key, Mapping) or not key:
         raise InputError(f"key is {key!r}.\n  Name columns of the key with their values, as in key={{'tag': 'watch'}}.")
-    for given, value in key.items():
-        name = column_named(table.column_names, given, "key")
-        if name not in {column_named(table.column_names, one, "partition_by") for one in question.partition_by}:
-            keys = ", ".join(question.partition_by) or "there are none"
+    table, names = given.table, given.table.column_names
+    for asked, value in key.items():
+        name = column_named(names, asked, "key")
+        if name not in {column_named(names, one, "partition_by") for one in given.partition_by}:
+            keys = ", ".join(given.partition_by) or "there are none"
             raise InputError(f"key names {name!r}, which is not a partition column.\n  Partition columns: {keys}.")
         table = table.filter(_equals(table[name], value, name))
         if not table.num_rows:
-            known = [str(one) for one in question.rows[name].unique().to_pylist()[:1_000]]
+            known = [str(one) for one in given.table[name].unique().to_pylist()[:1_000]]
             near = did_you_mean(str(value), known)
             hint = f"{near[:1].upper()}{near[1:]}" if near else f"The first values are: {', '.join(known[:5])}."
             raise InputError(f"key={dict(key)!r}: no row has {name} = {value!r}.\n  {hint}")
-    return table
+    return replace(given, table=table)
 
 
 def _equals(column: pa.ChunkedArray, value: Any, name: str) -> pa.ChunkedArray:

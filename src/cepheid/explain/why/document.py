@@ -180,8 +180,9 @@ def near_text(near: NearEvent, key: Mapping[str, Any]) -> str:
 
 
 def event_text(event: Mapping[str, Any], key: Mapping[str, Any]) -> str:
-    """The values of an event without those of its key."""
-    text = ", ".join(f"{name} {shown(value)}" for name, value in event.items() if name not in key)
+    """The values of an event without those of its key and of columns that are Cepheid's own."""
+    values = [(name, value) for name, value in event.items() if name not in key and not name.startswith("__")]
+    text = ", ".join(f"{name} {shown(value)}" for name, value in values)
     return text if len(text) <= 100 else f"{text[:99]}…"
 
 

@@ -43,11 +43,10 @@ def broken_schema(columns: pa.Schema, partition_by: tuple[str, ...], order_by: t
 
 def broken(automaton: Automaton, events: Arranged, columns: pa.Schema) -> pa.Table:
     """A row for each run that became no match, went on in no longer one, and did not end by time."""
-    names = columns.names
     rows: list[dict[str, Any]] = []
     order = events.order_by
     for begin, end in pairwise(events.bounds.tolist()):
-        partition = events.taken(names, np.arange(begin, end)).to_pylist()
+        partition = events.taken(events.column_names, np.arange(begin, end)).to_pylist()
         record = trace(automaton, partition, events.time[begin:end].tolist(), MOST_STEPS)
         if record.handled < len(partition):
             raise LimitError(
@@ -56,17 +55,23 @@ def broken(automaton: Automaton, events: Arranged, columns: pa.Schema) -> pa.Tab
             )
         for run in record.runs:
             if is_lost(run) and run.fate not in _BY_TIME:
-                rows.append(_row(run, partition, automaton, events.partition_by, order[0] if order else None))
+                rows.append(_row(run, partition, automaton, events.partition_by, columns.names, order[:1]))
     return pa.Table.from_pylist(rows, broken_schema(columns, events.partition_by, order))
 
 
 def _row(
-    run: TracedRun, rows: list[dict[str, Any]], automaton: Automaton, keys: tuple[str, ...], time: str | None
+    run: TracedRun,
+    rows: list[dict[str, Any]],
+    automaton: Automaton,
+    keys: tuple[str, ...],
+    names: list[str],
+    time: tuple[str, ...],
 ) -> dict[str, Any]:
     def moment(index: int) -> Any:
-        return index if time is None else rows[index][time]
+        return rows[index][time[0]] if time else index
 
     awaited = " or ".join(dict.fromkeys(automaton.variables[take.variable] for take in run.waits))
+    event = None if run.end is None else run.end.event
     return {
         **{name: rows[run.start][name] for name in keys},
         "start_time": moment(run.start),
@@ -74,7 +79,7 @@ def _row(
         "reason": run.fate.value,
         "waited_for": awaited or None,
         "taken": [{"variable": automaton.variables[taker], "time": moment(index)} for index, taker in run.taken],
-        "event": None if run.end is None or run.end.event is None else rows[run.end.event],
+        "event": None if event is None else {name: rows[event][name] for name in names},
     }
 
 

@@ -68,9 +68,7 @@ class WhyMatch:
 
 def why_match(question: Question, match_id: str, options: Options) -> WhyMatch:
     """Follow one match."""
-    _, _, events, automaton = prepared(
-        question.tree, question.rows, question.partition_by, question.order_by, question.nulls, question.time_zone
-    )
+    _, events, automaton = prepared(question.tree, question.events, question.order_by, question.nulls)
     found, _ = run(automaton, events, options)
     starts = np.searchsorted(found.match, np.arange(len(found.at) + 1)).astype(np.int64)
     ids = match_ids(events, found.variable, found.row, starts).to_pylist()

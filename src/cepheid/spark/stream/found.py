@@ -14,7 +14,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from cepheid.errors import InputError
 from cepheid.explain import Explanation
-from cepheid.spark.stream.operator import LATE, MATCHES, REJECTED, TIMEOUTS
+from cepheid.spark.stream.operator import LATE, MATCHES, REJECTED, TALLIES, TIMEOUTS
 from cepheid.spark.stream.plan import StreamPlan
 from cepheid.spark.stream.query import PROVIDER, ROCKSDB, Starting, started
 from cepheid.spark.stream.sinks import Sink
@@ -23,8 +23,8 @@ from cepheid.spark.stream.sinks import Sink
 class FoundInStream:
     """What a pattern finds in a stream: one streaming DataFrame per output, or one query for all outputs.
 
-    `matches`, `timeouts`, `late` and `rejected` are for queries of your own, each with its own state. `start` runs all
-    outputs in one query with one state, and can flush.
+    `matches`, `timeouts`, `late`, `rejected` and `counts()` are for queries of your own, each with its own state.
+    `start` runs all outputs in one query with one state, and can flush.
     """
 
     def __init__(self, plan: StreamPlan) -> None:
@@ -39,6 +39,13 @@ class FoundInStream:
     def timeouts(self) -> DataFrame:
         """One row per run that ran out of time."""
         return self._output(TIMEOUTS)
+
+    def counts(self) -> DataFrame:
+        """How many matches end with each event: the partition columns, `end_time`, the moment `at` which they were
+        decided, `matches`, and for each measure its total over all of these matches. Measures must be COUNT or SUM over
+        one variable. With `no_skip` no match is built for that; where `explain` says that each partial match is kept by
+        itself, they are."""
+        return self._output(TALLIES)
 
     @cached_property
     def late(self) -> DataFrame:
@@ -55,6 +62,7 @@ class FoundInStream:
         *,
         checkpoint: str,
         matches: Sink | None = None,
+        counts: Sink | None = None,
         timeouts: Sink | None = None,
         late: Sink | None = None,
         rejected: Sink | None = None,
@@ -69,6 +77,8 @@ class FoundInStream:
         `trigger` is the time between micro-batches, such as `"10 seconds"`, or `"available now"`, or what Spark's
         `DataStreamWriter.trigger` takes, such as `{"processingTime": "10 seconds"}`.
 
+        `counts` takes the rows of `counts()`; a query has a sink for them or for `matches`, not for both.
+
         With `flush`, the query processes everything available and then ends the input: whatever still waits is decided,
         the query stops, and the checkpoint cannot be used again. `start` returns when that is done.
 
@@ -80,7 +90,7 @@ class FoundInStream:
         watermark becomes the present minus its delay. So timeouts and negations at the end are decided although the
         whole source is silent. Older events that arrive later are late.
         """
-        sinks = {MATCHES: matches, TIMEOUTS: timeouts, LATE: late, REJECTED: rejected}
+        sinks = {MATCHES: matches, TALLIES: counts, TIMEOUTS: timeouts, LATE: late, REJECTED: rejected}
         given = {kind: sink for kind, sink in sinks.items() if sink is not None}
         return started(self.plan, Starting(checkpoint, given, trigger, name, flush, on_error, idle))
 
@@ -98,4 +108,5 @@ class FoundInStream:
             )
         # Several patterns may meet in one query, where each name of counts may occur once.
         observed = f"{kind}.{plan.name or plan.tables(kind == TIMEOUTS).fingerprint[:8]}"
-        return plan.rows_of(kind)(plan.operated(timeouts=kind == TIMEOUTS, observed=observed))
+        operated = plan.operated(timeouts=kind == TIMEOUTS, observed=observed, counts=kind == TALLIES)
+        return plan.rows_of(kind)(operated)

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
+from cepheid.engine.runs.live import MANY
 from cepheid.spark.cells import rows_of
 from cepheid.spark.stream.accounts import COUNTED
 from cepheid.spark.stream.poison import Handled, handle
@@ -27,6 +28,8 @@ from cepheid.spark.workers import PAYLOAD
 
 KIND = "__kind"
 MATCHES, TIMEOUTS, LATE, REJECTED, COUNTS = "matches", "timeouts", "late", "rejected", "counts"
+TALLIES = "tallies"
+"""How many matches end with each event, where they are counted instead of built."""
 OUTPUT = f"`{KIND}` string, `{PAYLOAD}` binary, " + ", ".join(f"`{name}` long" for name in COUNTED)
 ROWS_OF_A_CELL = 20_000
 
@@ -124,8 +127,9 @@ class StreamOperator(StatefulProcessor):
         return timer
 
     def _output(self, rows: _Sorted, done: Handled, head: Head, saved: Saved) -> pd.DataFrame:
+        decided = done.decided.matches
         outputs = (
-            (MATCHES, done.decided.matches),
+            (TALLIES if self.work.shape.counts else MATCHES, decided),
             (TIMEOUTS, done.decided.timeouts),
             (LATE, rows.late),
             (REJECTED, rows.rejected),
@@ -136,7 +140,7 @@ class StreamOperator(StatefulProcessor):
             "late": _size(rows.late),
             "rejected": _size(rows.rejected) + _size(done.refused),
             "handled": done.bucket.handled - done.taken_back,
-            "matches": _size(done.decided.matches),
+            "matches": _matches(decided) if self.work.shape.counts else _size(decided),
             "timeouts": _size(done.decided.timeouts),
             "runs": saved.head.runs,
             "runs_change": saved.head.runs - head.runs,
@@ -155,6 +159,11 @@ class StreamOperator(StatefulProcessor):
         return pd.DataFrame(
             {KIND: kinds, PAYLOAD: cells} | {name: np.append(counts[name], none) for name in COUNTED}, copy=False
         )
+
+
+def _matches(counts: pa.Table | None) -> int:
+    """How many matches were counted; what is told of a step fits a long."""
+    return 0 if counts is None else min(sum(counts["matches"].to_pylist()), MANY)
 
 
 def _size(table: pa.Table | None) -> int:

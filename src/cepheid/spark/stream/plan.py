@@ -26,13 +26,15 @@ from cepheid.spark.buckets import parallelism, spread_ids
 from cepheid.spark.keys import HASHES, hash_columns
 from cepheid.spark.plan import Plan
 from cepheid.spark.shipping import mapped
+from cepheid.spark.steps import StepTables
 from cepheid.spark.stream.accounts import OBSERVED, READ, counted, read_rows
 from cepheid.spark.stream.checkpoint.identity import Identity
 from cepheid.spark.stream.control import control_lines, ends, moments
-from cepheid.spark.stream.operator import KIND, LATE, MATCHES, OUTPUT, REJECTED, TIMEOUTS, StreamOperator
+from cepheid.spark.stream.operator import KIND, LATE, MATCHES, OUTPUT, REJECTED, TALLIES, TIMEOUTS, StreamOperator
 from cepheid.spark.stream.outputs import OutputRows
 from cepheid.spark.stream.state.bucket import StreamWork
 from cepheid.spark.stream.time import (
+    ARRIVAL,
     METADATA,
     REASON,
     WATERMARKED,
@@ -62,11 +64,12 @@ class StreamPlan(Plan):
         options: Options,
         timing: Timing,
         name: str | None,
+        steps: StepTables | None = None,
     ) -> None:
         self.timing = timing
         if timing.is_arrival:
             rows, order_by = with_arrival(rows, order_by, timing)
-        super().__init__(tree, rows, partition_by, order_by, asked, options)
+        super().__init__(tree, rows, partition_by, order_by, asked, options, steps)
         self.name = self._checked_name(name)
         self.buckets_given = buckets
         configured = int(self.session.conf.get("spark.sql.shuffle.partitions", "200") or 200)
@@ -77,6 +80,12 @@ class StreamPlan(Plan):
     def check_time(self) -> None:
         """Refuse times that a stream cannot have."""
         self.time = EventTime(self.rows, self.order_by, self.timing)
+        tables = () if self.steps is None or self.timing.is_arrival else self.steps.tables
+        self._times = [EventTime(table, self.order_by, self.timing) for table in tables]
+
+    @property
+    def added_columns(self) -> tuple[str, ...]:
+        return ARRIVAL if self.timing.is_arrival else ()
 
     def identity(self, timeouts: bool) -> Identity:
         """What the state belongs to."""
@@ -85,7 +94,7 @@ class StreamPlan(Plan):
             text=to_text(self.tree) + ("" if self.name is None else f" (id {self.name})"),
             timeouts=timeouts,
             buckets=self.bucket_ids,
-            partition_by=self.partition_by,
+            partition_by=self.partition_by if self.steps is None else self.steps.steps.described(),
             order_by=self.order_by,
             columns=self._types(self.output.travelling),
             read=self._types(self.read),
@@ -97,29 +106,36 @@ class StreamPlan(Plan):
         return {name: self.rows.schema[name].dataType.simpleString() for name in names}
 
     def operated(
-        self, timeouts: bool, control: str | None = None, observed: str = "", on_error: str = "stop"
+        self,
+        timeouts: bool,
+        control: str | None = None,
+        observed: str = "",
+        on_error: str = "stop",
+        counts: bool = False,
     ) -> DataFrame:
         """The stream behind the stateful operator: cells by kind. `control`: the directory of the control source;
-        `observed`: what the names of its counts in the query's progress end with."""
+        `observed`: what the names of its counts in the query's progress end with; `counts`: matches are counted
+        instead of built."""
         names = [f"{name}.{observed}" if observed else name for name in (READ, OBSERVED)]
         lines = None if control is None else control_lines(self.session, control)
         prepared = self._prepared(timeouts, names[0], None if lines is None else moments(lines, WATERMARKED))
         packed = mapped(prepared, Pack(), f"`{BUCKET}` int, `{PAYLOAD}` binary")
         if lines is not None:
             packed = packed.unionByName(ends(lines, self.bucket_ids, BUCKET, PAYLOAD))
-        operator = StreamOperator(self.work(timeouts, on_error))
+        operator = StreamOperator(self.work(timeouts, on_error, counts))
         operated = packed.groupBy(BUCKET).transformWithStateInPandas(operator, OUTPUT, "append", "EventTime")
         return operated.observe(names[1], *counted())
 
-    def work(self, timeouts: bool, on_error: str = "stop") -> StreamWork:
+    def work(self, timeouts: bool, on_error: str = "stop", counts: bool = False) -> StreamWork:
         """What the workers must know."""
+        shape = self.output.counts_shape(True) if counts else self.output.shape(timeouts=True)
         arguments = [summary.argument for summary in self.output.shape(True).summaries]
         measured = dict.fromkeys(argument for argument in arguments if argument is not None)
         return StreamWork(
             self.tables(timeouts).for_workers(),
             self.partition_by,
             self.order_by,
-            self.output.shape(timeouts=True),
+            shape,
             timeouts,
             (*self.output.travelling, *measured),
             self.output.travelling,
@@ -131,8 +147,9 @@ class StreamPlan(Plan):
     def rows_of(self, kind: str) -> OutputRows:
         """What takes the rows of one output out of the operator's cells."""
         schema = self._worker_schema(kind)
-        if kind in (MATCHES, TIMEOUTS) and self.output.measures:
-            return OutputRows(kind, schema, self.output.own_names(timeouts=True), self.output.measured())
+        if kind in (MATCHES, TIMEOUTS, TALLIES) and self.output.measures:
+            names = self.output.counts_names(True) if kind == TALLIES else self.output.own_names(timeouts=True)
+            return OutputRows(kind, schema, names, self.output.measured())
         return OutputRows(kind, schema)
 
     def schema(self, kind: str) -> StructType:
@@ -145,6 +162,8 @@ class StreamPlan(Plan):
         operators can follow."""
         fields = self.output.worker_schema(timeouts=True).fields
         moment = next(field.dataType for field in fields if field.name == "at")
+        if kind == TALLIES:
+            fields = self.output.counts_schema(with_moment=True).fields
         if kind in (LATE, REJECTED):
             added = [StructField("reason", StringType())] if kind == REJECTED else []
             added.append(StructField("at", moment))
@@ -171,7 +190,7 @@ class StreamPlan(Plan):
             rows=rows_that_travel(self.all_rows_travel),
             buckets=f"{len(self.bucket_ids)} buckets of keys" if self.partition_by else "one, for all rows",
             shuffle="packed: Arrow batches cut into a cell for each bucket, a state for each bucket",
-            further=(("watermark", self.time.described()),),
+            further=(("keys", self.keys_by_step), ("watermark", self._watermark())),
             warnings=()
             if self.partition_by
             else ("One bucket: without partition_by nothing is parallel. Name the columns that a match shares.",),
@@ -184,7 +203,7 @@ class StreamPlan(Plan):
     def _prepared(self, timeouts: bool, observed: str, moments: DataFrame | None) -> DataFrame:
         """What travels: the needed columns, bits and values, the time, why a row is rejected, its key's hash, its
         bucket."""
-        rows = self.time.guarded(self.rows, moments).observe(observed, *read_rows())
+        rows = self._guarded(moments).observe(observed, *read_rows())
         if moments is not None:
             rows = rows.where(F.col(REASON).isNotNull())
         if self.all_rows_travel is None:
@@ -198,6 +217,19 @@ class StreamPlan(Plan):
             *hash_columns(self.rows.schema, self.partition_by),
         )
         return prepared.select("*", self._bucket().alias(BUCKET))
+
+    def _guarded(self, moments: DataFrame | None) -> DataFrame:
+        """The rows with their guarded time. Each table has a watermark of its own, of which Spark takes the least."""
+        if self.steps is None or not self._times:
+            return self.time.guarded(self.rows, moments)
+        tables = zip(self._times, self.steps.tables, strict=True)
+        return self.steps.candidates([time.guarded(table, moments) for time, table in tables])
+
+    def _watermark(self) -> str:
+        if len(self._times) < 2:
+            return (self._times or [self.time])[0].described()
+        least = "; ".join(dict.fromkeys(time.described() for time in self._times))
+        return f"the least of {len(self._times)} tables: {least}"
 
     def _bucket(self) -> Column:
         ids = F.array(*[F.lit(number) for number in self.bucket_ids])

@@ -22,7 +22,7 @@ from cepheid.spark.stream.checkpoint.layout import Checkpoint
 from cepheid.spark.stream.checkpoint.saved_plan import written_plan
 from cepheid.spark.stream.control import Silence
 from cepheid.spark.stream.failures import failures_told, watched
-from cepheid.spark.stream.operator import KIND, MATCHES, TIMEOUTS
+from cepheid.spark.stream.operator import KIND, MATCHES, TALLIES, TIMEOUTS
 from cepheid.spark.stream.outputs import OutputRows
 from cepheid.spark.stream.plan import StreamPlan
 from cepheid.spark.stream.poison import checked_on_error
@@ -85,18 +85,23 @@ def started(
         )
     if not how.sinks:
         raise InputError('no sink is given.\n  Name at least one output, such as start(matches="console", ...).')
+    if MATCHES in how.sinks and TALLIES in how.sinks:
+        raise InputError(
+            "both matches and counts have a sink, but a query either builds matches or counts them.\n"
+            "  Start a second query for the counts, with a checkpoint of its own."
+        )
     with failures_told(how.checkpoint):
         place = Checkpoint(plan.session, how.checkpoint)
         _refuse_another(plan.session, place)
         outputs = {kind: Output(kind, plan.schema(kind), _key(plan, kind)) for kind in how.sinks}
         writers = {kind: writer(plan.session, outputs[kind], sink, place.path) for kind, sink in how.sinks.items()}
         router = Router({kind: plan.rows_of(kind) for kind in how.sinks}, writers)
-        timeouts = TIMEOUTS in how.sinks
+        timeouts, counts = TIMEOUTS in how.sinks, TALLIES in how.sinks
         _go_on(plan, place, timeouts, how.flush)
 
         def begin(trigger: dict[str, Any]) -> StreamingQuery:
             with _settings(plan.session, plan.partitions):
-                operated = plan.operated(timeouts, place.control, on_error=on_error)
+                operated = plan.operated(timeouts, place.control, on_error=on_error, counts=counts)
                 stream = operated.writeStream.foreachBatch(router).option("checkpointLocation", place.path)
                 if how.name is not None:
                     stream = stream.queryName(how.name)

@@ -21,7 +21,10 @@ from cepheid.syntax.json_format import from_json, to_json
 
 
 def written_plan(plan: StreamPlan) -> str | None:
-    """What a reader of the state must know; None for a pattern with Spark Columns, which has no text."""
+    """What a reader of the state must know; None for a pattern with Spark Columns, which has no text, and for keys by
+    step, whose tables are not written down."""
+    if plan.steps is not None:
+        return None
     try:
         pattern = to_json(plan.tree)
     except MalformedPatternError:
@@ -48,8 +51,9 @@ def kept_plan(checkpoint: Checkpoint) -> StreamPlan:
     text = checkpoint.kept_plan()
     if text is None:
         raise StateError(
-            f"the checkpoint {checkpoint.path!r} does not keep its pattern: a condition is a Spark Column, or an "
-            "earlier version wrote it.\n  Give StateReader what match() returned for the stream."
+            f"the checkpoint {checkpoint.path!r} does not keep its pattern: a condition is a Spark Column, its "
+            "elements have keys of their own, or an earlier version wrote it.\n"
+            "  Give StateReader what match() returned for the stream."
         )
     try:
         kept = json.loads(text)

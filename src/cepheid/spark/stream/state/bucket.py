@@ -11,23 +11,28 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.engine.assignments import Assignments, Integers
-from cepheid.engine.matcher import Matcher
-from cepheid.engine.runs.live import described, live
+from cepheid.engine.counts import Counts, counted
+from cepheid.engine.matcher import Matcher, no_assignments
+from cepheid.engine.runs.live import count_live, events_held, live
 from cepheid.engine.runs.snapshot import restore, snapshot
 from cepheid.rows.arrange import Arranged, arrange
 from cepheid.rows.assemble import assemble
+from cepheid.rows.counts import counts_table, summed_of
 from cepheid.spark.keys import HASHES
 from cepheid.spark.stream.state.format import read, table_bytes, table_from, written
 from cepheid.spark.stream.time import NO_WATERMARK, TIME
 from cepheid.spark.workers import Work
 from cepheid.syntax.tree import SpanUnit
 
+_Fed: TypeAlias = tuple[Assignments | Counts, Assignments]
+"""Matches, or how many there are, and timeouts."""
 ORDINAL = "__ordinal"
 FEW = 1_024
 """Held rows below this number are not worth tidying."""
@@ -85,7 +90,7 @@ class BucketRuns:
     @property
     def live_runs(self) -> int:
         """How many partial matches may still come to something."""
-        return len(live(self.matcher, self.watermark)[0])
+        return count_live(self.matcher, self.watermark)
 
     def receive(self, events: pa.Table) -> None:
         """Let further events wait for the watermark."""
@@ -109,7 +114,7 @@ class BucketRuns:
         self._move(watermark)
         self._forget()
 
-    def _move(self, watermark: int) -> tuple[tuple[Assignments, Assignments] | None, tuple[Assignments, Assignments]]:
+    def _move(self, watermark: int) -> tuple[_Fed | None, tuple[Assignments, Assignments]]:
         self.watermark = max(self.watermark, watermark)
         return self._handle(self._is_due(self.watermark)), self.matcher.advance(self.watermark, self._where_time_stops)
 
@@ -151,8 +156,7 @@ class BucketRuns:
 
     def _held_by(self, slots: Integers) -> pa.Table:
         runs, slot_of = live(self.matcher, self.watermark)
-        mine = runs[np.isin(slot_of, slots)]
-        held = sorted({row for run in mine.tolist() for row in described(self.matcher, run).events})
+        held = events_held(self.matcher, runs[np.isin(slot_of, slots)])
         assert self.rows is not None
         return self.rows.take(pa.array(held, pa.int64())).select(list(self.work.shown))
 
@@ -164,7 +168,7 @@ class BucketRuns:
             moments.append(pc.min(self.pending[TIME]).as_py())
         return min((moment for moment in moments if moment is not None), default=None)
 
-    def _handle(self, is_due: pa.Array | pa.ChunkedArray | None) -> tuple[Assignments, Assignments] | None:
+    def _handle(self, is_due: pa.Array | pa.ChunkedArray | None) -> _Fed | None:
         """Feed the events that are due to the engine."""
         if is_due is None or not pc.any(is_due).as_py():
             return None
@@ -186,9 +190,11 @@ class BucketRuns:
             self.stopped = hashes[part].as_py(), int(events.time[place])
             return events.where(part, place)
 
-        fed = self.matcher.feed(columns, bounds, slots, where)
         self.handled += due.num_rows
-        return fed
+        if self.work.shape.counts:
+            summed = summed_of(self._arranged(self.rows), self.work.shape.summaries)
+            return self.matcher.count(columns, bounds, slots, summed, where), no_assignments()
+        return self.matcher.feed(columns, bounds, slots, where)
 
     def _where_time_stops(self, slot: int, event: int) -> str:
         """What an error says of the place where the engine stops while time moves on. It is in the midst of the key's
@@ -218,10 +224,26 @@ class BucketRuns:
         self.keys = pa.concat_arrays([self.keys, fresh])
         return slots
 
-    def _shown(self, fed: tuple[Assignments, Assignments] | None, moved: tuple[Assignments, Assignments]) -> Decided:
-        matches = _together(fed and fed[0], moved[0])
-        timeouts = _together(fed and fed[1], moved[1])
-        return Decided(self._assembled(matches), self._assembled(timeouts) if self.work.timeouts else None)
+    def _shown(self, fed: _Fed | None, moved: tuple[Assignments, Assignments]) -> Decided:
+        timeouts = self._assembled(_together(fed and fed[1], moved[1])) if self.work.timeouts else None
+        if not self.work.shape.counts:
+            found = None if fed is None else fed[0]
+            assert not isinstance(found, Counts)
+            return Decided(self._assembled(_together(found, moved[0])), timeouts)
+        tables = [self._counted(part) for part in ((moved[0],) if fed is None else (fed[0], moved[0]))]
+        counts = [table for table in tables if table is not None]
+        return Decided(pa.concat_tables(counts) if counts else None, timeouts)
+
+    def _counted(self, found: Assignments | Counts) -> pa.Table | None:
+        """Matches as counts."""
+        if not len(found.at):
+            return None
+        assert self.rows is not None
+        rows, summaries = self._arranged(self.rows), self.work.shape.summaries
+        counts = found
+        if isinstance(counts, Assignments):
+            counts = counted(counts, summed_of(rows, summaries), by_moment=True)
+        return counts_table(rows, counts, summaries, with_moment=True)
 
     def _assembled(self, found: Assignments) -> pa.Table | None:
         """Matches or timeouts as a table; only the rows that they took are looked at."""
@@ -231,13 +253,16 @@ class BucketRuns:
         needed = np.unique(found.row)
         rows = self.rows.take(pa.array(needed)).combine_chunks()
         found = replace(found, row=np.searchsorted(needed, found.row))
-        nothing = np.zeros(len(needed), np.int64)
+        return assemble(self._arranged(rows), found, replace(self.work.shape, counts=False))
+
+    def _arranged(self, rows: pa.Table) -> Arranged:
+        """Held rows in the form that tables are made of."""
+        nothing = np.zeros(rows.num_rows, np.int64)
         ordinals = rows[ORDINAL].to_numpy(zero_copy_only=False)
         work = self.work
-        events = Arranged(
+        return Arranged(
             rows, work.partition_by, work.order_by, nothing, nothing, SpanUnit.MICROSECOND, ordinals=ordinals
         )
-        return assemble(events, found, work.shape)
 
     def _forget(self) -> None:
         """Tidy up when there is enough to tidy: rows that nothing holds, keys that need not be remembered."""

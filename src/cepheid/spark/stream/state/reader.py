@@ -8,6 +8,7 @@ is for looking, not for large state.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import pyarrow as pa
@@ -22,6 +23,9 @@ from cepheid.spark.stream.found import FoundInStream
 from cepheid.spark.stream.state.bucket import BucketRuns
 from cepheid.spark.stream.state.store import BucketStore
 from cepheid.spark.stream.state.totals import Totals, totals, variable
+
+SHOWN = 1_000
+"""Partial matches of one cohort that are listed, at most."""
 
 
 class StateReader:
@@ -57,7 +61,8 @@ class StateReader:
         return self._frame(tables, schema)
 
     def runs(self) -> DataFrame:
-        """The waiting runs: key, start, last event, what each has taken so far, what it waits for and until when."""
+        """The waiting runs: key, start, last event, what each has taken so far, what it waits for and until when. Of
+        runs that are kept as one, the first 1,000 are listed; `totals` counts them all."""
         plan = self._plan
         time = plan.rows.schema[plan.order_by[0]].dataType
         taken = StructType([StructField("variable", StringType()), StructField("time", time)])
@@ -84,20 +89,21 @@ class StateReader:
     def _runs_of(self, bucket: BucketRuns) -> Iterator[dict[str, Any]]:
         key, time, names = self._plan.partition_by, self._plan.order_by[0], self._plan.automaton.variables
         rows = [] if bucket.rows is None else bucket.rows.select([*key, time]).to_pylist()
-        for run in live(bucket.matcher, bucket.watermark)[0].tolist():
-            found = described(bucket.matcher, run)
-            taken = [
-                {"variable": names[variable], "time": rows[event][time]}
-                for variable, event in zip(found.variables, found.events, strict=True)
-            ]
-            yield {
-                **{name: rows[found.events[0]][name] for name in key},
-                "start_time": taken[0]["time"],
-                "last_time": taken[-1]["time"],
-                "taken": taken,
-                "waits_for": [names[variable] for variable in found.waits_for] or ["the negations at the end"],
-                "until": self._moment(found.until),
-            }
+        matcher, moment = bucket.matcher, bucket.watermark
+        for run, slot in zip(*(found.tolist() for found in live(matcher, moment)), strict=True):
+            for found in islice(described(matcher, run, slot, moment), SHOWN):
+                taken = [
+                    {"variable": names[variable], "time": rows[event][time]}
+                    for variable, event in zip(found.variables, found.events, strict=True)
+                ]
+                yield {
+                    **{name: rows[found.events[0]][name] for name in key},
+                    "start_time": taken[0]["time"],
+                    "last_time": taken[-1]["time"],
+                    "taken": taken,
+                    "waits_for": [names[variable] for variable in found.waits_for] or ["the negations at the end"],
+                    "until": self._moment(found.until),
+                }
 
     def _moment(self, time: int | None) -> Any:
         """A time of the engine's as a value of the order column; NULL where nothing ends the waiting."""
