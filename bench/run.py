@@ -31,6 +31,7 @@ SECTIONS = {
     "growth": "growth",
     "sql": "row_patterns",
     "streaming": "streaming",
+    "why": "why",
 }
 """Each section, and the module whose `measure(settings)` gives it. A module with a `draw(section)` gives a picture too.
 Modules are imported when they are needed: some need Spark."""
