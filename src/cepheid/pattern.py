@@ -27,6 +27,7 @@ from cepheid.options import (
     Time,
     bucket_count,
     checked_nulls,
+    count,
     identifier,
     known_arguments,
     limits_of,
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from cepheid.engine.tables.tabulate import Options
     from cepheid.explain import Diagram, Explanation
     from cepheid.explain.found import FoundRows
+    from cepheid.explain.why.document import Why
     from cepheid.rows.in_memory import Found
     from cepheid.rows.steps import Events
     from cepheid.spark.batch import DataFrame
@@ -120,7 +122,7 @@ class Pattern(PatternBuilder):
         def counts() -> pa.Table:
             return count_rows(self.tree, given, given.partition_by, order, options, asked.measures, nulls, time_zone)
 
-        search = Search(self.tree, given, order)
+        search = Search(self.tree, given, order, nulls, options)
         whole = None if asked == EVERYTHING else lambda: found(EVERYTHING)
         return FoundRows(found(asked), search, whole, counts)
 
@@ -290,6 +292,40 @@ class Pattern(PatternBuilder):
         plan = StreamPlan(self.tree, given, keys, order, asked, count, options, timing, name, steps)
         plan.tables(yes_or_no(timeouts, "timeouts"))
         return FoundInStream(plan)
+
+    def why(
+        self,
+        events: object,
+        *,
+        partition_by: Keys = None,
+        order_by: str | Iterable[str] | None = None,
+        key: Mapping[str, Any] | None = None,
+        most_rows: int = 20_000,
+        nulls: Nulls = "error",
+    ) -> Why:
+        """Say why the pattern finds what it finds in a batch DataFrame, or in rows in memory, and not more.
+
+        Conditions are counted over all rows, by one job. Runs are followed one by one for the `key` asked for, as in
+        `key={"tag": "watch"}`, or else for a few keys in which the most elements have events; `most_rows` bounds how
+        many of their rows. For rows in memory this is `match_events(…).why()`.
+        """
+        from cepheid.explain.why.document import Why
+
+        self.check()
+        checked_nulls(nulls)
+        order, most = names(order_by, "order_by"), count(most_rows, "most_rows")
+        one = next(iter(events.values()), None) if isinstance(events, Mapping) else events
+        if not hasattr(one, "sparkSession"):
+            found = self.match_events(events, partition_by=partition_by, order_by=order, nulls=nulls)
+            return found.why(key=key, most_rows=most)
+        from cepheid.spark.why import inquire
+
+        rows, keys, steps = self._frame(events, partition_by, order)
+        if rows.isStreaming:
+            raise InputError(
+                "why() was given a stream.\n  Ask about a batch of its rows: spark.read instead of readStream."
+            )
+        return Why(inquire(self.tree, rows, keys, order, key, engine_options(Limits()), most, nulls, steps).account)
 
     def as_transform(
         self,
