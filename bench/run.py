@@ -30,8 +30,10 @@ SECTIONS = {
     "windows": "windows",
     "growth": "growth",
     "sql": "row_patterns",
+    "rules": "rules",
     "streaming": "streaming",
     "hot": "hot_key",
+    "why": "why",
 }
 """Each section, and the module whose `measure(settings)` gives it. A module with a `draw(section)` gives a picture too.
 Modules are imported when they are needed: some need Spark."""

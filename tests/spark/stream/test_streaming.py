@@ -108,6 +108,7 @@ def test_outputs_restart_and_flush(spark: SparkSession, source: Source, tmp_path
     assert StateReader.open(spark, checkpoint).runs().collect() == reader.runs().collect()
     [run] = reader.runs().collect()
     assert (run["key"], run["start_time"], run["waits_for"]) == ("z", NOON + timedelta(seconds=40), ["b"])
+    assert run["until"] == NOON + timedelta(seconds=60)
     assert reader.pending().count() == 0
 
     renamed = Pattern.begin("p").where("name = 'a'").followed_by("b").where("name = 'b'").within("20 seconds")
