@@ -28,6 +28,7 @@ from cepheid.options import (
     Time,
     bucket_count,
     checked_nulls,
+    count,
     identifier,
     known_arguments,
     limits_of,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from cepheid.engine.tables.tabulate import Options
     from cepheid.explain import Diagram, Explanation
     from cepheid.explain.found import FoundRows
+    from cepheid.explain.why.document import Why
     from cepheid.rows.in_memory import Found
     from cepheid.rows.steps import Events
     from cepheid.spark.batch import DataFrame
@@ -113,7 +115,7 @@ class Pattern(PatternBuilder):
         zone_of(time_zone)
         order = names(order_by, "order_by")
         given = self._events(events, partition_by, order, time_zone)
-        options = _engine_options(limits_of(limits, single))
+        options = engine_options(limits_of(limits, single))
 
         def found(asked: Asked) -> Found:
             return match_rows(self.tree, given, given.partition_by, order, options, asked, nulls, time_zone)
@@ -121,7 +123,7 @@ class Pattern(PatternBuilder):
         def counts() -> pa.Table:
             return count_rows(self.tree, given, given.partition_by, order, options, asked.measures, nulls, time_zone)
 
-        search = Search(self.tree, given, order)
+        search = Search(self.tree, given, order, nulls, options)
         whole = None if asked == EVERYTHING else lambda: found(EVERYTHING)
         return FoundRows(found(asked), search, whole, counts)
 
@@ -159,7 +161,7 @@ class Pattern(PatternBuilder):
         known_arguments(single, "count_events", SingleLimits.__annotations__)
         checked_nulls(nulls)
         zone_of(time_zone)
-        options = _engine_options(limits_of(limits, single))
+        options = engine_options(limits_of(limits, single))
         order = names(order_by, "order_by")
         given = self._events(events, partition_by, order, time_zone)
         asked = Asked.of(measures, None, "one")
@@ -248,7 +250,7 @@ class Pattern(PatternBuilder):
         given, keys, steps = self._frame(events, partition_by, order)
         limits = limits_of(limits)
         movement = Movement(buckets, shuffle, nulls, limits.max_bucket_bytes)
-        plan = BatchPlan(self.tree, given, keys, order, asked, movement, _engine_options(limits), steps)
+        plan = BatchPlan(self.tree, given, keys, order, asked, movement, engine_options(limits), steps)
         plan.tables(yes_or_no(timeouts, "timeouts"))
         return Found(plan)
 
@@ -286,11 +288,45 @@ class Pattern(PatternBuilder):
             raise InputError("match_stream() was given a batch.\n  Use match_batch(), or match(), which takes both.")
         asked, order = Asked.of(measures, columns, rows), names(order_by, "order_by")
         given, keys, steps = self._frame(events, partition_by, order)
-        options, timing = _engine_options(limits_of(limits)), Timing(watermark, max_ahead, time)
+        options, timing = engine_options(limits_of(limits)), Timing(watermark, max_ahead, time)
         count, name = bucket_count(buckets), identifier(id)
         plan = StreamPlan(self.tree, given, keys, order, asked, count, options, timing, name, steps)
         plan.tables(yes_or_no(timeouts, "timeouts"))
         return FoundInStream(plan)
+
+    def why(
+        self,
+        events: object,
+        *,
+        partition_by: Keys = None,
+        order_by: str | Iterable[str] | None = None,
+        key: Mapping[str, Any] | None = None,
+        most_rows: int = 20_000,
+        nulls: Nulls = "error",
+    ) -> Why:
+        """Say why the pattern finds what it finds in a batch DataFrame, or in rows in memory, and not more.
+
+        Conditions are counted over all rows, by one job. Runs are followed one by one for the `key` asked for, as in
+        `key={"tag": "watch"}`, or else for a few keys in which the most elements have events; `most_rows` bounds how
+        many of their rows. For rows in memory this is `match_events(…).why()`.
+        """
+        from cepheid.explain.why.document import Why
+
+        self.check()
+        checked_nulls(nulls)
+        order, most = names(order_by, "order_by"), count(most_rows, "most_rows")
+        one = next(iter(events.values()), None) if isinstance(events, Mapping) else events
+        if not hasattr(one, "sparkSession"):
+            found = self.match_events(events, partition_by=partition_by, order_by=order, nulls=nulls)
+            return found.why(key=key, most_rows=most)
+        from cepheid.spark.why import inquire
+
+        rows, keys, steps = self._frame(events, partition_by, order)
+        if rows.isStreaming:
+            raise InputError(
+                "why() was given a stream.\n  Ask about a batch of its rows: spark.read instead of readStream."
+            )
+        return Why(inquire(self.tree, rows, keys, order, key, engine_options(Limits()), most, nulls, steps).account)
 
     def as_transform(
         self,
@@ -515,7 +551,7 @@ def _first(events: object) -> DataFrame:
     return require_dataframe(next(iter(events.values()), None) if isinstance(events, Mapping) else events)
 
 
-def _engine_options(limits: Limits) -> Options:
+def engine_options(limits: Limits) -> Options:
     from cepheid.engine.tables.tabulate import Options
 
     return Options(

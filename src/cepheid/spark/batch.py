@@ -25,6 +25,7 @@ from cepheid.options import Asked, Movement, count, yes_or_no
 from cepheid.rows.assemble import Shape
 from cepheid.spark.buckets import bucket_count, estimated_bytes, parallelism
 from cepheid.spark.keys import key_columns
+from cepheid.spark.leftovers import broken_runs, unmatched_rows
 from cepheid.spark.output import result_columns
 from cepheid.spark.packing import bucket_of, packed
 from cepheid.spark.plan import Plan
@@ -54,6 +55,19 @@ class Found:
     def timeouts(self) -> DataFrame:
         """The runs that ran out of time, with the moment `at` which they did."""
         return self._plan.result(timeouts=True)
+
+    @cached_property
+    def broken(self) -> DataFrame:
+        """The runs that ended otherwise than by time, with the `reason` and the `event` that ended each.
+
+        Every run is followed one by one, which is slow: for a sample of keys, see `pattern.why`.
+        """
+        return broken_runs(self._plan)
+
+    @cached_property
+    def unmatched(self) -> DataFrame:
+        """The rows that are in no match."""
+        return unmatched_rows(self._plan)
 
     def counts(self) -> DataFrame:
         """How many matches end with each event, as a lazy DataFrame: the partition columns, `end_time`, `matches`, and
@@ -153,6 +167,10 @@ class BatchPlan(Plan):
             match = MatchPacked(*work, self.movement.max_bucket_bytes)
             return self._packed(prepared, tables).mapInArrow(shipped(match), schema)
         return mapped(self._sorted(prepared), MatchSorted(*work), schema)
+
+    def cells(self) -> DataFrame:
+        """What travels, packed: the cells of each bucket in one place."""
+        return self._packed(self._prepared(timeouts=False), self.tables(timeouts=False))
 
     def _prepared(self, timeouts: bool) -> DataFrame:
         """What travels: needed columns, bits of the conditions, the values that the engine and the measures read."""
