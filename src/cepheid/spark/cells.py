@@ -58,7 +58,7 @@ def rows_of(cell: pa.Buffer) -> pa.Table:
         if field.metadata and _ORIGINAL in field.metadata:
             kind = _WIDE[field.metadata[_ORIGINAL].decode()]
             rows = rows.set_column(index, field.name, rows.column(index).cast(kind))
-    # Whether a column can be NULL, as Spark sees it, must not depend on which of them were narrow: cells are put together.
+    # Cells are put together: whether a column can be NULL, as Spark sees it, must not depend on what was narrow.
     fields = [pa.field(field.name, field.type) for field in rows.schema]
     return pa.Table.from_arrays(rows.columns, schema=pa.schema(fields))
 
