@@ -106,8 +106,8 @@ class RowPattern:
 
         return explain(self.model)
 
-    def diagram(self, format: Literal["mermaid", "dot", "text"] = "mermaid") -> Diagram:
-        """The pattern drawn: `str` is the drawing, `save(path)` writes it."""
+    def diagram(self, format: Literal["svg", "mermaid", "dot", "text"] = "svg") -> Diagram:
+        """The pattern drawn: `str` is the drawing, a notebook shows it, `save(path)` writes it."""
         from cepheid.explain.diagram.row_patterns import draw
 
         return draw(self.model, format)
