@@ -117,7 +117,8 @@ def test_a_stream(spark: SparkSession, place: Path, capsys: pytest.CaptureFixtur
 def test_a_clause_of_match_recognize(spark: SparkSession, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     clause = """
         PARTITION BY tag ORDER BY ts MEASURES COUNT(*) AS n
-        PATTERN (SHELF OTHER*? GONE) DEFINE SHELF AS reader = 'SHELF', OTHER AS reader <> 'COUNTER', GONE AS reader = 'EXIT'
+        PATTERN (SHELF OTHER*? GONE)
+        DEFINE SHELF AS reader = 'SHELF', OTHER AS reader <> 'COUNTER', GONE AS reader = 'EXIT'
     """
     Path("stolen.sql").write_text(clause, encoding="utf-8")
     text = Path("job.toml").read_text(encoding="utf-8").replace("pattern.json", "stolen.sql")
