@@ -19,6 +19,7 @@ from cepheid.errors import InputError
 if TYPE_CHECKING:
     from cepheid.spark.jobs import Figures, StreamingQuery, Watch
     from cepheid.spark.stream.found import FoundInStream
+    from cepheid.spark.stream.row_found import FoundRowsInStream
     from cepheid.spark.stream.sinks import Sink as StreamSink
 
 _SHOWN = 10
@@ -26,7 +27,7 @@ _PAUSE = 1
 _UNITS = {"d": 86_400, "h": 3_600, "min": 60}
 
 
-def run_stream(console: Console, job: Job, found: FoundInStream) -> int:
+def run_stream(console: Console, job: Job, found: FoundInStream | FoundRowsInStream) -> int:
     """Run a stream until it ends or is interrupted; its checkpoint goes on from there."""
     from cepheid.spark.jobs import Watch, running, stop
     from cepheid.spark.stream.query import Starting, started
