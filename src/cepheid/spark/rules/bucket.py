@@ -89,7 +89,7 @@ class RulesWork:
     start: str = field(default_factory=lambda: uuid.uuid4().hex)
 
     @property
-    def counts(self) -> bool:
+    def only_counts(self) -> bool:
         return False
 
     def new_bucket(self) -> RulesBucket:
