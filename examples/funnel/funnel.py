@@ -24,8 +24,8 @@ print(f"{len(events):,} events of {len({event['user'] for event in events})} use
 
 # %% [markdown]
 # A visit goes on while less than half an hour lies between two events; `COUNT(*) = 1` is its first row. A row is
-# `CART`, `CHECKOUT` or `BOUGHT`, or else `LOOK`: the first alternative that fits counts. `FINAL` measures know the whole
-# visit on every row of it; `COUNT(CART.*)` counts up to the row.
+# `CART`, `CHECKOUT` or `BOUGHT`, or else `LOOK`: the first alternative that fits counts. `FINAL` measures know the
+# whole visit on every row of it; `COUNT(CART.*)` counts up to the row.
 
 # %%
 visits = RowPattern.parse("""
