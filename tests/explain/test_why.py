@@ -48,9 +48,9 @@ def test_the_counts_add_up(tree: PatternTree, stream: Streams) -> None:
     assume(not tree.partition_by)
     try:
         found = Pattern(tree).match_events(rows, partition_by="key", order_by="t")
-        why = found.why()
     except CepheidError:
         return
+    why = found.why()
     elements = [element for element in why.elements if element.role is Role.ELEMENT]
     assert why.extent.events == why.extent.followed_events == len(rows) == sum(why.events.values())
     assert why.matches == len(found) == why.runs.get(Fate.MATCHED, 0)
