@@ -5,6 +5,7 @@ Thin: the builder is in `syntax`, the meaning in the rooms below, which are impo
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from html import escape
@@ -87,9 +88,10 @@ class Pattern(PatternBuilder):
         """Find the pattern in rows in memory: dicts, a pandas DataFrame or an Arrow table.
 
         `partition_by` names the columns whose values all events of a match share; leave it out if the pattern names
-        them itself. `order_by` names the time of the events, then columns that break ties; without it, rows are taken
-        in the order given. Rows with NULL in these columns are an error; `nulls="drop"` drops them instead. The end of
-        the rows is the end of the input: everything that still waits is decided.
+        them itself. A dict gives a key by step: `{"ip": {"a": "host_ip", "b": "source_ip"}}`. `events` may be a dict as
+        well, with a table for each element. `order_by` names the time of the events, then columns that break ties;
+        without it, rows are taken in the order given. Rows with NULL in these columns are an error; `nulls="drop"`
+        drops them instead. The end of the rows is the end of the input: everything that still waits is decided.
 
         `measures`, `columns` and `rows` shape the result as in `match`. `time_zone` is what Spark calls the session's
         time zone: its clock is read by `HOUR(ts)`, and by `TIMESTAMP '…'` where the text names no zone.
@@ -105,14 +107,14 @@ class Pattern(PatternBuilder):
         from cepheid.explain.found import FoundRows, Search
         from cepheid.rows.in_memory import count_rows, match_rows
 
-        self.check()
+        self._checked()
         known_arguments(single, "match_events", SingleLimits.__annotations__)
         asked = Asked.of(measures, columns, rows)
         checked_nulls(nulls)
         zone_of(time_zone)
         order = names(order_by, "order_by")
         given = self._events(events, partition_by, order, time_zone)
-        options = _engine_options(limits_of(limits, single))
+        options = engine_options(limits_of(limits, single))
 
         def found(asked: Asked) -> Found:
             return match_rows(self.tree, given, given.partition_by, order, options, asked, nulls, time_zone)
@@ -158,7 +160,7 @@ class Pattern(PatternBuilder):
         known_arguments(single, "count_events", SingleLimits.__annotations__)
         checked_nulls(nulls)
         zone_of(time_zone)
-        options = _engine_options(limits_of(limits, single))
+        options = engine_options(limits_of(limits, single))
         order = names(order_by, "order_by")
         given = self._events(events, partition_by, order, time_zone)
         asked = Asked.of(measures, None, "one")
@@ -180,8 +182,9 @@ class Pattern(PatternBuilder):
     ) -> FoundInDataFrame | FoundInStream:
         """Find the pattern in a DataFrame, batch or streaming: `.matches` and `.timeouts` are lazy DataFrames.
 
-        `partition_by` and `order_by` are as in `match_events`, but `order_by` is required; its first column is the
-        time. Rows with NULL in these columns are an error that shows them; `nulls="drop"` drops them instead.
+        `events`, `partition_by` and `order_by` are as in `match_events`, with DataFrames for tables, but `order_by` is
+        required; its first column is the time. Rows with NULL in these columns are an error that shows them;
+        `nulls="drop"` drops them instead.
 
         A match is one row: the partition columns, `match_id`, `start_time`, `end_time` and one column per variable, a
         struct if it takes one event, an array of structs if it may take more. `columns` selects what the structs hold.
@@ -239,14 +242,14 @@ class Pattern(PatternBuilder):
         """
         from cepheid.spark.batch import BatchPlan, Found
 
-        self.check()
+        self._checked()
         if _first(events).isStreaming:
             raise InputError("match_batch() was given a stream.\n  Use match_stream(), or match(), which takes both.")
         asked, order = Asked.of(measures, columns, rows), names(order_by, "order_by")
         given, keys, steps = self._frame(events, partition_by, order)
         limits = limits_of(limits)
         movement = Movement(buckets, shuffle, nulls, limits.max_bucket_bytes)
-        plan = BatchPlan(self.tree, given, keys, order, asked, movement, _engine_options(limits), steps)
+        plan = BatchPlan(self.tree, given, keys, order, asked, movement, engine_options(limits), steps)
         plan.tables(yes_or_no(timeouts, "timeouts"))
         return Found(plan)
 
@@ -279,12 +282,12 @@ class Pattern(PatternBuilder):
         from cepheid.spark.stream.plan import StreamPlan
         from cepheid.spark.stream.time import Timing
 
-        self.check()
+        self._checked()
         if not _first(events).isStreaming:
             raise InputError("match_stream() was given a batch.\n  Use match_batch(), or match(), which takes both.")
         asked, order = Asked.of(measures, columns, rows), names(order_by, "order_by")
         given, keys, steps = self._frame(events, partition_by, order)
-        options, timing = _engine_options(limits_of(limits)), Timing(watermark, max_ahead, time)
+        options, timing = engine_options(limits_of(limits)), Timing(watermark, max_ahead, time)
         count, name = bucket_count(buckets), identifier(id)
         plan = StreamPlan(self.tree, given, keys, order, asked, count, options, timing, name, steps)
         plan.tables(yes_or_no(timeouts, "timeouts"))
@@ -322,7 +325,7 @@ class Pattern(PatternBuilder):
             raise InputError(
                 "why() was given a stream.\n  Ask about a batch of its rows: spark.read instead of readStream."
             )
-        return Why(inquire(self.tree, rows, keys, order, key, _engine_options(Limits()), most, nulls, steps).account)
+        return Why(inquire(self.tree, rows, keys, order, key, engine_options(Limits()), most, nulls, steps).account)
 
     def as_transform(
         self,
@@ -378,6 +381,14 @@ class Pattern(PatternBuilder):
         check(self.tree)
         bind(self.tree, None)
         return self
+
+    def _checked(self) -> None:
+        """Check the pattern before a match, and warn if it defeats itself."""
+        from cepheid.conditions.self_defeating import self_defeating
+
+        self.check()
+        for problem in self_defeating(self.tree):
+            warnings.warn(problem, stacklevel=3)
 
     def automaton(self) -> Automaton:
         """The automaton of the pattern; print it to read it. Windows that are durations are in microseconds."""
@@ -536,7 +547,7 @@ def _first(events: object) -> DataFrame:
     return require_dataframe(next(iter(events.values()), None) if isinstance(events, Mapping) else events)
 
 
-def _engine_options(limits: Limits) -> Options:
+def engine_options(limits: Limits) -> Options:
     from cepheid.engine.tables.tabulate import Options
 
     return Options(

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from cepheid.spark.queries import SparkSession
     from cepheid.spark.row_patterns import DataFrame
     from cepheid.spark.row_patterns import FoundRowPatterns as FoundInDataFrame
+    from cepheid.spark.stream.row_found import FoundRowsInStream as FoundInStream
 
 
 class RowPattern:
@@ -61,23 +62,43 @@ class RowPattern:
 
         return match_rows(self.model, rows, limits_of(limits))
 
-    def match(self, rows: DataFrame, *, buckets: int | None = None, limits: Limits | None = None) -> FoundInDataFrame:
+    def match(
+        self,
+        rows: DataFrame,
+        *,
+        buckets: int | None = None,
+        limits: Limits | None = None,
+        watermark: str | None = None,
+        max_ahead: str | None = None,
+    ) -> FoundInDataFrame | FoundInStream:
         """Find the row pattern in a DataFrame: `.matches` is the lazy DataFrame that MATCH_RECOGNIZE means.
 
         Keys are spread over `buckets`, each matched by one task; their number follows the size of the input if not
         given. A bucket is held in a worker's memory.
+
+        On a streaming DataFrame rows are matched in the order of time, after the watermark has passed them: `watermark`
+        says how late a row may come (10 seconds), unless the stream has a watermark of its own, and `max_ahead` how far
+        ahead of the clock its time may lie (1 hour). The result also has `.late`, `.rejected` and
+        `.start(matches=…, checkpoint=…)`.
         """
-        from cepheid.spark.row_patterns import FoundRowPatterns, RowPatternPlan
         from cepheid.spark.session import require_dataframe
 
+        every, count = limits_of(limits), bucket_count(buckets)
         if require_dataframe(rows).isStreaming:
-            raise InputError(
-                "MATCH_RECOGNIZE on a streaming DataFrame is not supported.\n"
-                "  Use a Pattern on streams, or run the row pattern on batches, for instance in foreachBatch."
-            )
-        every = limits_of(limits)
-        movement = Movement(bucket_count(buckets), max_bucket_bytes=every.max_bucket_bytes)
-        return FoundRowPatterns(RowPatternPlan(self.model, rows, movement, every))
+            from cepheid.spark.stream.row_found import FoundRowsInStream
+            from cepheid.spark.stream.row_plan import RowStreamPlan
+            from cepheid.spark.stream.time import MAX_AHEAD, Timing
+
+            timing = Timing(watermark, MAX_AHEAD if max_ahead is None else max_ahead)
+            return FoundRowsInStream(RowStreamPlan(self.model, rows, count, every, timing))
+        from cepheid.spark.row_patterns import BatchRowPlan, FoundRowPatterns
+
+        for name, given in (("watermark", watermark), ("max_ahead", max_ahead)):
+            if given is not None:
+                raise InputError(f"{name}={given!r} is for streams, and these rows are a batch.\n  Leave {name}= out.")
+        return FoundRowPatterns(
+            BatchRowPlan(self.model, rows, Movement(count, max_bucket_bytes=every.max_bucket_bytes), every)
+        )
 
     def explain(self) -> Explanation:
         """What the clause means and how it is run: print it; in a notebook it shows itself."""

@@ -28,6 +28,7 @@ from engines import ENGINES, Answer, Engine, Unsupported
 from features import covering_sample
 from sql_cases import SqlCase, judge_table
 from sql_engines import SQL_ENGINES, SqlEngine, batch
+from sql_streams import stream
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -37,7 +38,8 @@ SHOWN = 5
 ON_SPARK = ("batch",)
 SAMPLE_ON_SPARK = 200
 """Cases that an engine on Spark runs if nothing else is asked for."""
-SAMPLE_OF_SQL_ON_SPARK = 300
+SQL_ON_SPARK = {"sql-batch": 300, "sql-stream": 100}
+"""Engines of SQL on Spark, and how many cases they run."""
 SAMPLE_OF_STREAMS = 30
 """The same for streams, where each case is a query of its own."""
 
@@ -144,12 +146,12 @@ def read_sql(path: Path) -> list[SqlCase]:
 
 def main_sql(name: str, paths: list[Path], sample: int | None) -> int:
     corpora = {path: read_sql(path) for path in paths or sorted((Path(__file__).parent / "sql").glob("*.jsonl.gz"))}
-    is_on_spark = name == "sql-batch"
-    count = sample or (SAMPLE_OF_SQL_ON_SPARK if is_on_spark else None)
+    is_on_spark = name in SQL_ON_SPARK
+    count = sample or SQL_ON_SPARK.get(name)
     every = 1 if count is None else max(1, sum(map(len, corpora.values())) // count)
     passed = failed = 0
     with local_spark() if is_on_spark else nullcontext() as spark:
-        engine = SQL_ENGINES[name] if spark is None else batch(spark)
+        engine = SQL_ENGINES[name] if spark is None else (batch if name == "sql-batch" else stream)(spark)
         for path, cases in corpora.items():
             tally = run_sql(cases[::every], engine)
             report(path.name, tally, "CPU s")
@@ -206,7 +208,7 @@ def chosen(corpora: dict[str, list[Case]], count: int) -> dict[str, list[Case]]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
-        "--engine", choices=sorted([*ENGINES, *ON_SPARK, *SQL_ENGINES, "sql-batch"]), default="reference"
+        "--engine", choices=sorted([*ENGINES, *ON_SPARK, *SQL_ENGINES, *SQL_ON_SPARK]), default="reference"
     )
     parser.add_argument(
         "--sample", type=int, help="only so many cases, chosen by a fixed seed so that every feature occurs"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import pyarrow as pa
 from sql_cases import SqlCase
+from sql_streams import bucket
 
 from cepheid import RowPattern, SkipError
 from cepheid.conditions import Schema
@@ -53,4 +54,4 @@ def batch(spark: SparkSession) -> SqlEngine:
     return engine
 
 
-SQL_ENGINES: dict[str, SqlEngine] = {"sql-reference": reference, "sql-kernel": kernel}
+SQL_ENGINES: dict[str, SqlEngine] = {"sql-reference": reference, "sql-kernel": kernel, "sql-bucket": bucket}

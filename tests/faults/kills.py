@@ -2,7 +2,7 @@
 
 Events are written as files, some of them late or with a time that cannot be used. The job is killed with SIGKILL at
 random moments, its JVM with it, and by itself between a sink's write and the commit; then it runs to its end. Its
-outputs are compared with the pattern run over the same events in memory.
+outputs are compared with the pattern run over the same events in memory. `--rows`: a row pattern instead of a pattern.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import pyarrow.dataset as ds
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from job import PATTERN, SLOW_START
+from job import PATTERN, ROW_PATTERN, SLOW_START
 
 JOB = Path(__file__).parent / "job.py"
 NOON = datetime(2025, 1, 1, 12)
@@ -70,7 +70,7 @@ def write_events(place: Path, seed: int, batches: int, size: int = 60) -> list[d
     return events
 
 
-def run_with_kills(place: Path, kills: int, seed: int, crashes: int) -> int:
+def run_with_kills(place: Path, kills: int, seed: int, crashes: int, rows: bool) -> int:
     """Run the job to its end, killing it on the way; `crashes` of the kills come between write and commit."""
     chance = random.Random(seed)
     for batch in chance.sample(range(2, 2 + 6 * crashes), crashes):
@@ -80,7 +80,7 @@ def run_with_kills(place: Path, kills: int, seed: int, crashes: int) -> int:
         begun = len(log.read_text(errors="replace")) if log.exists() else 0
         with log.open("ab") as output:
             job = subprocess.Popen(
-                [sys.executable, str(JOB), str(place)],
+                [sys.executable, str(JOB), str(place), *(["rows"] if rows else [])],
                 stdout=output,
                 stderr=output,
                 start_new_session=True,
@@ -113,19 +113,23 @@ def wait_for_work(place: Path, job: subprocess.Popen[bytes]) -> float:
     return time.monotonic()
 
 
-def compare(place: Path, events: list[dict[str, Any]]) -> list[str]:
+def compare(place: Path, events: list[dict[str, Any]], rows: bool) -> list[str]:
     """What is wrong with the outputs."""
     problems = []
     late = rows_of(place / "late")
     late_ids = {row["id"] for row in late}
     if len(late_ids) < len(late):
         problems.append("a late row came out twice")
-    whole = PATTERN.match_events(
-        [event for event in events if event["id"] not in late_ids], partition_by="key", order_by=["ts", "id"]
-    )
-    for name, expected in (("matches", whole.matches), ("timeouts", whole.timeouts)):
-        found = Counter(row["match_id"] for row in rows_of(place / name))
-        wanted = Counter(row["match_id"] for row in expected)
+    in_time = [event for event in events if event["id"] not in late_ids]
+    expected = {}
+    if rows:
+        expected["matches"] = Counter(tuple(row.values()) for row in ROW_PATTERN.match_events(in_time).matches)
+    else:
+        whole = PATTERN.match_events(in_time, partition_by="key", order_by=["ts", "id"])
+        for name, given in (("matches", whole.matches), ("timeouts", whole.timeouts)):
+            expected[name] = Counter(row["match_id"] for row in given)
+    for name, wanted in expected.items():
+        found = Counter(tuple(row.values()) if rows else row["match_id"] for row in rows_of(place / name))
         if not wanted:
             problems.append(f"no {name} to compare: the test shows nothing")
         if found != wanted:
@@ -140,21 +144,22 @@ def rows_of(place: Path) -> list[dict[str, Any]]:
     return list(ds.dataset(place, format="parquet").to_table().to_pylist())
 
 
-def outcome(place: Path, kills: int, seed: int, batches: int, crashes: int = 1) -> Outcome:
+def outcome(place: Path, kills: int, seed: int, batches: int, crashes: int = 1, rows: bool = False) -> Outcome:
     events = write_events(place, seed, batches)
-    done = run_with_kills(place, kills, seed, crashes)
-    return Outcome(done, compare(place, events))
+    done = run_with_kills(place, kills, seed, crashes, rows)
+    return Outcome(done, compare(place, events, rows))
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--rows", action="store_true", help="a row pattern instead of a pattern")
     arguments = parser.parse_args()
     total, seed = 0, arguments.seed
     while total < arguments.kills:
         with tempfile.TemporaryDirectory() as place:
-            found = outcome(Path(place), kills=7, seed=seed, batches=16, crashes=2)
+            found = outcome(Path(place), kills=7, seed=seed, batches=16, crashes=2, rows=arguments.rows)
         print(
             f"seed {seed}: killed {found.kills} times, {'; '.join(found.problems) or 'nothing lost or doubled'}",
             flush=True,

@@ -17,3 +17,10 @@ def test_a_killed_job_goes_on_without_loss_or_doubles(tmp_path: Path) -> None:
     found = outcome(tmp_path / "job", kills=2, seed=7, batches=14, crashes=1)
     assert found.problems == []
     assert found.kills >= 3
+
+
+@pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java")
+def test_a_killed_job_of_a_row_pattern_goes_on_without_loss_or_doubles(tmp_path: Path) -> None:
+    found = outcome(tmp_path / "job", kills=1, seed=11, batches=8, crashes=1, rows=True)
+    assert found.problems == []
+    assert found.kills >= 2

@@ -56,6 +56,7 @@ ACROSS = [
     "COUNT(DISTINCT a.x) = 2",
     "STDDEV(a.n) > 0.9D",
     "cidr_match(ip, '10.0.0.0/13', '192.168.0.0/16') AND n <> a.n",
+    "array_join(tags, '+') RLIKE '(^|[+])q' AND n <> a.n",
     "array_contains(tags, 'q') AND startswith(ip, '10.1') AND size(tags) > a.n",
 ]
 ARGUMENTS: dict[str, Any] = {"order_by": ["ts", "id"]}

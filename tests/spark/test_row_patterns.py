@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from conformance import run as conformance
+from match_recognize.vendor_queries import DATABRICKS, FLINK
 
 from cepheid import InputError, Limits, MalformedPatternError, RowPattern, sql
 from cepheid.cli import main
@@ -125,6 +126,13 @@ def test_a_bucket_that_is_too_large_names_its_key(prices: DataFrame) -> None:
 # ── queries ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+def test_documented_queries_run_unchanged(spark: SparkSession) -> None:
+    for vendor in (*FLINK, *DATABRICKS):
+        frame = spark.createDataFrame(vendor.rows)
+        found = [tuple(row) for row in sql(vendor.query, spark, **{vendor.table: frame}).collect()]
+        assert sorted(found, key=str) == sorted(vendor.expected, key=str), vendor.name
+
+
 def test_a_query_with_tables_given_by_name(spark: SparkSession, prices: DataFrame) -> None:
     query = f"SELECT symbol, upper(symbol) AS u, n FROM trades MATCH_RECOGNIZE ({FALLS}) AS m WHERE m.bottom < 5"
     assert rows(sql(query, spark, trades=prices)) == [("B", "B", 2)]
@@ -179,9 +187,3 @@ def test_the_command_line(
     assert rows(spark.read.parquet(str(tmp_path / "out"))) == [("A", 3), ("B", 2)]
     assert main(["sql", "SELECT * FROM trades MATCH_RECOGNIZE (PATTERN ())", "--table", table]) == 2
     assert "the empty pattern is written ()" in capsys.readouterr().err
-
-
-def test_streams_are_refused(spark: SparkSession) -> None:
-    stream = spark.readStream.format("rate").load()
-    with pytest.raises(InputError, match="streaming DataFrame is not supported"):
-        RowPattern.parse("PARTITION BY value PATTERN (A)").match(stream)

@@ -23,7 +23,7 @@ from cepheid.engine.columns import as_integers, as_numpy
 from cepheid.engine.kernel import row_layout as r
 from cepheid.engine.kernel.row_patterns import scan
 from cepheid.engine.row_values import Integers, Mask, RowValues, is_true
-from cepheid.engine.tables.row_patterns import RowTables, tabulate
+from cepheid.engine.tables.row_patterns import Near, RowTables, tabulate
 from cepheid.engine.tables.row_programs import MAXIMUM_READS, ROW
 from cepheid.errors import CepheidError, EvaluationError
 from cepheid.rowpattern.binding import BoundRowPattern
@@ -47,14 +47,40 @@ class RowMatches:
     unmatched: Mask
 
 
-def match_rows(tables: RowTables, rows: RowValues, own: Mask | None, where: Callable[[int], str]) -> RowMatches:
+@dataclass(slots=True)
+class Progress:
+    """How far the scan of each partition is: the next row to start at, the number of the next match, up to which row
+    rows lie in matches, and whether earlier rows of the partition are no longer at hand. A call moves it on."""
+
+    places: Integers
+    now: int | None = None
+    """More rows may come, all later than this moment in microseconds; None: these are all."""
+    stopped: int | None = None
+    """The row that an error is about."""
+
+    @classmethod
+    def at_first(cls, bounds: Integers) -> Progress:
+        """Before the first row of each partition, all of whose rows are at hand."""
+        begins = bounds[:-1]
+        return cls(np.stack((begins, np.ones_like(begins), begins, np.zeros_like(begins)), axis=1))
+
+
+def match_rows(
+    tables: RowTables,
+    rows: RowValues,
+    own: Mask | None,
+    where: Callable[[int], str],
+    progress: Progress | None = None,
+) -> RowMatches:
     """Find all matches. `own`: which rows satisfy the own part of each variable, one column each, if that was computed
-    elsewhere; `where` names a row in an error."""
-    allowed = _allowed(tables, rows, own)
+    elsewhere; `where` names a row in an error; `progress`: where to go on from, and whether more rows may come."""
+    progress = progress or Progress.at_first(rows.bounds)
+    allowed = _allowed(tables, rows, own, progress)
     values, known, texts = _values(tables, rows)
     time = _times(tables, rows)
     room, cursor = _first_room(tables, rows), np.zeros(r.C_SIZE, np.int64)
     cursor[r.C_IS_NEW] = 1
+    cursor[r.C_OPEN], cursor[r.C_NOW] = progress.now is not None, progress.now or 0
     counters = np.zeros(r.Q_SIZE, np.int64)
     while True:
         status = scan(
@@ -72,6 +98,7 @@ def match_rows(tables: RowTables, rows: RowValues, own: Mask | None, where: Call
             time,
             rows.bounds,
             tables.params,
+            progress.places,
             room,
             cursor,
             np.zeros((1, MAXIMUM_READS), np.int64),
@@ -84,6 +111,8 @@ def match_rows(tables: RowTables, rows: RowValues, own: Mask | None, where: Call
             count, used = cursor[r.C_COUNT], cursor[r.C_USED]
             return _found(room.matches[:count], room.all_labels[:used], room.unmatched)
         if status not in _GROWING:
+            is_skip = status in (r.NO_SUCH_LABEL, r.SKIP_TO_START)
+            progress.stopped = int(cursor[r.C_START if is_skip else r.C_AT])
             raise _problem(status, tables, cursor, counters, where)
         room = _with_more(room, _GROWING[status])
 
@@ -165,24 +194,56 @@ def _found(matches: Integers, labels: npt.NDArray[np.int32], unmatched: Mask) ->
     return RowMatches(matches, labels, np.cumsum(matches[:, 1]) - matches[:, 1], unmatched)
 
 
-def _allowed(tables: RowTables, rows: RowValues, own: Mask | None) -> npt.NDArray[np.uint64]:
+def _allowed(tables: RowTables, rows: RowValues, own: Mask | None, progress: Progress) -> npt.NDArray[np.uint64]:
     """A bit for each variable that the row may have, as far as the row and its neighbours tell."""
     bits = np.zeros(len(rows), np.uint64)
     near = [rows.of(expression) for expression in tables.near_columns]
+    scanned = _still_to_scan(rows, progress)
     for number, condition in enumerate(tables.own):
         holds = rows.holds(condition) if own is None else own[:, number]
-        test = tables.near[number]
+        if scanned is not None:
+            holds = holds & scanned
+        test, ahead = tables.near[number], int(tables.tests[number, r.T_AHEAD])
         if test is not None:
-            table = pa.table({name: rows.shifted(near[column], shift) for name, column, shift in test.names})
-            if can_fail(test.expression) and not holds.all():  # asked only where the row itself fits
-                chosen = np.flatnonzero(holds)
-                outcome = is_true(evaluate_or_fall_back(test.expression, table.take(pa.array(chosen))))
-                holds = np.zeros(len(rows), bool)
-                holds[chosen[outcome]] = True
-            else:
-                holds = holds & is_true(evaluate_or_fall_back(test.expression, table))
+            waits = _near_the_end(rows, ahead) & holds if ahead and progress.now is not None else None
+            outcome = _near_holds(test, near, rows, holds if waits is None else holds & ~waits)
+            if waits is not None:  # what is known of such a row: the parts that read no later one
+                before = tables.near_before[number]
+                outcome |= waits if before is None else _near_holds(before, near, rows, waits)
+            holds = outcome
         bits |= holds.astype(np.uint64) << np.uint64(number)
     return bits
+
+
+def _still_to_scan(rows: RowValues, progress: Progress) -> Mask | None:
+    """Which rows are still to be looked at; None: all. Those before are there to be read."""
+    skipped = progress.places[:, r.S_START] - rows.bounds[:-1]
+    if not skipped.any():
+        return None
+    change = np.zeros(len(rows) + 1, np.int64)
+    np.add.at(change, progress.places[:, r.S_START], 1)
+    np.add.at(change, rows.bounds[1:], -1)
+    result: Mask = np.cumsum(change)[:-1] > 0
+    return result
+
+
+def _near_the_end(rows: RowValues, distance: int) -> Mask:
+    """Which rows have fewer than so many rows of their partition after them."""
+    ends = np.repeat(rows.bounds[1:], np.diff(rows.bounds))
+    result: Mask = np.arange(len(rows)) + distance >= ends
+    return result
+
+
+def _near_holds(test: Near, near: list[pa.Array], rows: RowValues, candidates: Mask) -> Mask:
+    """Which of the candidates pass a test of the row and its neighbours. It is asked of them alone if it may fail."""
+    table = pa.table({name: rows.shifted(near[column], shift) for name, column, shift in test.names})
+    if not can_fail(test.expression) or candidates.all():
+        return candidates & is_true(evaluate_or_fall_back(test.expression, table))
+    chosen = np.flatnonzero(candidates)
+    outcome = is_true(evaluate_or_fall_back(test.expression, table.take(pa.array(chosen))))
+    holds = np.zeros(len(rows), bool)
+    holds[chosen[outcome]] = True
+    return holds
 
 
 def _values(tables: RowTables, rows: RowValues) -> tuple[Integers, npt.NDArray[np.uint64], Integers]:

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from cepheid.engine.assignments import Integers
 from cepheid.engine.kernel.sorting import grouped_by_time
 from cepheid.errors import InputError
-from cepheid.rows.columns import distinct_columns, times_of
+from cepheid.rows.columns import canonical, distinct_columns, times_of
 from cepheid.syntax.tree import SpanUnit
 
 __all__ = ["Arranged", "Integers", "arrange"]
@@ -96,6 +96,16 @@ class Arranged:
         wider.__dict__.pop("table", None)
         return wider
 
+    def restricted(self, rows: Integers) -> Arranged:
+        """Some of the rows, in their order."""
+        if len(rows) == len(self.time):
+            return self
+        order = rows if self._order is None else self._order[rows]
+        partition, time = self.partition[rows], self.time[rows]
+        return Arranged(
+            self._source, self.partition_by, self.order_by, partition, time, self.unit, order, encoded=self._encoded
+        )
+
     @property
     def bounds(self) -> Integers:
         """Where each partition begins, and the end of the last."""
@@ -152,7 +162,7 @@ def arrange(
         breakers += [
             field.name
             for field in table.schema
-            if field.name not in (*partition_by, *order_by) and _can_be_sorted(field.type)
+            if field.name not in (*partition_by, *order_by) and can_be_sorted(field.type)
         ]
     if not partition_by and not breakers and not np.any(time[1:] < time[:-1]):  # sorted already
         return Arranged(table, (), order_by, np.zeros(len(time), np.int64), time, unit)
@@ -198,7 +208,8 @@ def _ties_broken(
     return order
 
 
-def _can_be_sorted(kind: pa.DataType) -> bool:
+def can_be_sorted(kind: pa.DataType) -> bool:
+    """Whether rows can be sorted by a column of this type."""
     return not (pa.types.is_nested(kind) or pa.types.is_null(kind))
 
 
@@ -209,9 +220,7 @@ def partition_codes(table: pa.Table, partition_by: tuple[str, ...], encoded: fro
         column = table[name].combine_chunks()
         if pa.types.is_dictionary(column.type) and name not in encoded:  # it may hold a value twice
             column = column.cast(column.type.value_type)
-        if pa.types.is_floating(column.type):  # 0.0 and -0.0 are one key
-            column = pc.add(column, pa.scalar(0.0, column.type))
-        own, size = _encoded(column, name)
+        own, size = _encoded(canonical(column), name)
         if count <= 1:
             codes, count = own, size
         else:

@@ -187,10 +187,11 @@ def run(automaton: Automaton, events: Arranged, options: Options) -> tuple[Assig
         if str(reason) not in _TOLD:
             _TOLD.add(str(reason))
             logger.warning("the pattern is run by the reference evaluator, which is slow: it has %s", reason)
-        return _run_reference(automaton, events)
+        return run_reference(automaton, events)
 
 
-def _run_reference(automaton: Automaton, events: Arranged) -> tuple[Assignments, Assignments]:
+def run_reference(automaton: Automaton, events: Arranged) -> tuple[Assignments, Assignments]:
+    """The reference evaluator's answer, for what the engine cannot compute."""
     rows = events.table.to_pylist()
     times = events.time.tolist()
     matches: list[tuple[int, Match]] = []

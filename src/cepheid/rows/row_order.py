@@ -1,7 +1,7 @@
 """Rows of a table in the order of a MATCH_RECOGNIZE clause: by partition, then by ORDER BY (rule 2).
 
 In: an Arrow table, the partition columns and the order columns. Out: `OrderedRows`. NULL is a partition like any other;
-in the order it stands where the clause says; NaN is the largest double, as in Spark. Ties keep the order they came in.
+in the order it comes where the clause says; NaN is the largest double, as in Spark. Ties keep the order they came in.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from cepheid.engine.assignments import Integers
 from cepheid.engine.kernel.sorting import grouped_by_time
 from cepheid.errors import InputError
 from cepheid.rowpattern.model import Sort
-from cepheid.rows.arrange import partition_codes
+from cepheid.rows.arrange import can_be_sorted, partition_codes
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,15 +35,25 @@ def ordered(
 ) -> OrderedRows:
     """The rows of a table in order. `encoded`: partition columns that came as dictionaries without doubles."""
     codes, count = partition_codes(table, partition_by, encoded)
+    return in_order(table, codes, count, order_by)
+
+
+def in_order(
+    table: pa.Table, codes: Integers, count: int, order_by: tuple[Sort, ...], by_all_columns: bool = False
+) -> OrderedRows:
+    """The rows of a table by the number of their partition, then by ORDER BY. `by_all_columns`: ties came in an order
+    by chance, and go by all other columns that can be sorted by."""
     times = _times(table, order_by)
-    if times is not None:
-        order, bounds = grouped_by_time(codes, count, times)
-    else:
-        order = _sorted(table, codes, order_by)
-        bounds = np.concatenate(([0], np.cumsum(np.bincount(codes, minlength=count)))).astype(np.int64)
+    order, bounds = grouped_by_time(codes, count, np.zeros(len(codes), np.int64) if times is None else times)
+    if times is None or (by_all_columns and _has_ties(codes[order], times[order])):
+        order = _sorted(table, codes, order_by, by_all_columns)
     if not np.array_equal(order, np.arange(len(order))):
         table = table.take(pa.array(order))
     return OrderedRows(table, bounds)
+
+
+def _has_ties(codes: Integers, times: Integers) -> bool:
+    return bool(np.any((codes[1:] == codes[:-1]) & (times[1:] == times[:-1])))
 
 
 def _times(table: pa.Table, order_by: tuple[Sort, ...]) -> Integers | None:
@@ -66,7 +76,7 @@ def _times(table: pa.Table, order_by: tuple[Sort, ...]) -> Integers | None:
     return ~numbers if order_by[0].descending else numbers  # ~ turns the order round, for the least number too
 
 
-def _sorted(table: pa.Table, codes: Integers, order_by: tuple[Sort, ...]) -> Integers:
+def _sorted(table: pa.Table, codes: Integers, order_by: tuple[Sort, ...], by_all_columns: bool) -> Integers:
     keys = {"partition": pa.array(codes)}
     directions = [("partition", "ascending")]
     for number, sort in enumerate(order_by):
@@ -82,6 +92,11 @@ def _sorted(table: pa.Table, codes: Integers, order_by: tuple[Sort, ...]) -> Int
             directions.append((f"nan{number}", way))
         keys[f"key{number}"] = column
         directions.append((f"key{number}", way))
+    if by_all_columns:
+        for name in table.column_names:
+            if can_be_sorted(table.schema.field(name).type):
+                keys[f"tie {name}"] = table[name].combine_chunks()
+                directions.append((f"tie {name}", "ascending"))
     try:
         order: Integers = pc.sort_indices(pa.table(keys), sort_keys=directions).to_numpy().astype(np.int64)
     except pa.ArrowException as error:

@@ -19,7 +19,7 @@ from cepheid.conditions.arrow.values import NotVectorized, arrow_type
 from cepheid.conditions.expression import Column, Expression
 from cepheid.conditions.types import Kind
 from cepheid.engine.row_measures import MeasureReads, shown_rows
-from cepheid.engine.row_patterns import RowMatches, match_by_reference
+from cepheid.engine.row_patterns import Progress, RowMatches, match_by_reference
 from cepheid.engine.row_patterns import match_rows as matches_of
 from cepheid.engine.row_values import Mask, RowValues, as_array
 from cepheid.engine.tables.representation import NotCompiled
@@ -75,12 +75,19 @@ def tabulated(bound: BoundRowPattern, max_steps: int) -> RowTables | None:
         return None
 
 
-def found_in(bound: BoundRowPattern, tables: RowTables | None, rows: RowValues, own: Mask | None = None) -> RowMatches:
-    """The matches in rows, by the engine or, without tables, by the literal evaluator."""
+def found_in(
+    bound: BoundRowPattern,
+    tables: RowTables | None,
+    rows: RowValues,
+    own: Mask | None = None,
+    progress: Progress | None = None,
+) -> RowMatches:
+    """The matches in rows, by the engine or, without tables, by the literal evaluator, which wants all rows."""
     if tables is None:
+        assert progress is None
         return match_by_reference(bound, rows, MAX_STEPS)
     try:
-        return matches_of(tables, rows, own, lambda row: described(bound, rows.table, row))
+        return matches_of(tables, rows, own, lambda row: described(bound, rows.table, row), progress)
     except NotCompiled as reason:  # it has values that do not fit
         if own is None:
             return match_by_reference(bound, rows, MAX_STEPS)

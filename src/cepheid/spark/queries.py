@@ -16,7 +16,10 @@ from cepheid.errors import InputError
 from cepheid.match_recognize.queries import first_clause, tokenize
 from cepheid.options import Limits, Movement
 from cepheid.rowpattern.model import RowPattern
-from cepheid.spark.row_patterns import RowPatternPlan
+from cepheid.spark.row_patterns import BatchRowPlan, FoundRowPatterns
+from cepheid.spark.stream.row_found import FoundRowsInStream
+from cepheid.spark.stream.row_plan import RowStreamPlan
+from cepheid.spark.stream.time import Timing
 
 __all__ = ["SparkSession", "run"]
 
@@ -60,13 +63,11 @@ class _Query:
             text = f"{text[: clause.place.start]}{name}{text[clause.place.end :]}"
 
     def _matched(self, pattern: RowPattern, rows: DataFrame) -> DataFrame:
-        from cepheid.spark.row_patterns import FoundRowPatterns
-
-        if rows.isStreaming:
-            raise InputError("MATCH_RECOGNIZE on a streaming table is not supported.\n  Run it on batches.")
         limits = Limits()
-        plan = RowPatternPlan(pattern, rows, Movement(max_bucket_bytes=limits.max_bucket_bytes), limits)
-        return FoundRowPatterns(plan).matches
+        if rows.isStreaming:
+            return FoundRowsInStream(RowStreamPlan(pattern, rows, None, limits, Timing())).matches
+        movement = Movement(max_bucket_bytes=limits.max_bucket_bytes)
+        return FoundRowPatterns(BatchRowPlan(pattern, rows, movement, limits)).matches
 
     def _run(self, with_sql: str, text: str) -> DataFrame:
         """Run SQL that names tables and results of clauses.

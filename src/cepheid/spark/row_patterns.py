@@ -1,4 +1,4 @@
-"""A row pattern on a batch DataFrame: the plan, and what comes back.
+"""A row pattern on a DataFrame: the plan, which streams share, and what comes back from a batch.
 
 In: a row pattern, a DataFrame. Out: `FoundRowPatterns`, whose DataFrame is lazy.
 
@@ -56,28 +56,15 @@ _FUNCTIONS = {
     Function.ARRAY_AGG: F.collect_list,
 }
 
-__all__ = ["DataFrame", "FoundRowPatterns", "RowPatternPlan"]
-
-
-class FoundRowPatterns:
-    """What a row pattern finds in a DataFrame."""
-
-    def __init__(self, plan: RowPatternPlan) -> None:
-        self._plan = plan
-
-    @cached_property
-    def matches(self) -> DataFrame:
-        """The table that MATCH_RECOGNIZE is: partition columns, measures and, with ALL ROWS, all other columns."""
-        return self._plan.result()
+__all__ = ["BatchRowPlan", "DataFrame", "FoundRowPatterns", "RowPatternPlan"]
 
 
 class RowPatternPlan:
-    """How one row pattern runs on one DataFrame."""
+    """What a row pattern needs of Spark, on batches and on streams."""
 
-    def __init__(self, pattern: RowPattern, rows: DataFrame, movement: Movement, limits: Limits) -> None:
+    def __init__(self, pattern: RowPattern, rows: DataFrame, limits: Limits) -> None:
         refuse_names_by_case(rows.schema)
         self.rows = rows
-        self.movement = movement
         self._arrow = arrow_schema(rows.schema)
         self.bound = bind(pattern, Schema.from_arrow(self._arrow))
         self.partition_by = partition_columns(rows.schema, self.bound.partition_by)
@@ -96,13 +83,6 @@ class RowPatternPlan:
             use_this_python(rows)
             warm_up()  # the workers are on this machine and find the compiled kernel there
 
-    @cached_property
-    def buckets(self) -> int:
-        """How many buckets the keys are spread over."""
-        if not self.partition_by:
-            return 1
-        return self.movement.buckets or bucket_count(estimated_bytes(self.rows), parallelism(self.rows))
-
     @property
     def travelling(self) -> tuple[str, ...]:
         """The columns of the input that the workers need."""
@@ -114,40 +94,24 @@ class RowPatternPlan:
             needed |= dict.fromkeys(self.rows.columns)
         return tuple(name for name in self.rows.columns if name in needed)
 
-    def result(self) -> DataFrame:
-        """The lazy DataFrame of the result."""
-        bits = 0 if self.tables is None else len(self.tables.variables)
-        beside = bits + (self.buckets - 1).bit_length() < 63
-        prepared = self._prepared(bits if beside else 0)
-        pack = Pack(self.partition_by, bits if beside else 0, MASK)
-        work = MatchRows(
-            self.bound,
-            self.tables,
-            self.bound.input_columns,
-            self.reads,
-            self.computed,
-            arrow_schema(self.worker_schema),
-            self.movement.max_bucket_bytes,
-        )
-        moved = packed(prepared, pack, self.buckets).mapInArrow(shipped(work), self.worker_schema)
-        return moved.select(*self._result_columns())
+    def columns(self) -> list[Column]:
+        """What travels of each row: columns, and values that Spark alone computes."""
+        columns = [self.column_of(name) for name in self.travelling]
+        return columns + [to_column(expression).alias(name) for expression, name in self.computed.items()]
 
-    def _prepared(self, bits: int) -> DataFrame:
-        """What travels: columns, computed values, and the bits of the variables, if they fit beside the bucket."""
-        bucket = bucket_of(self.rows.schema, self.partition_by, self.buckets) if self.partition_by else F.lit(0)
-        bucket = F.shiftleft(bucket.cast("bigint"), bits)
-        columns = [F.col(quoted(name)) for name in self.travelling]
-        columns += [to_column(expression).alias(name) for expression, name in self.computed.items()]
-        if self.tables is not None:
-            mask = F.lit(0).cast("bigint")
-            for number, condition in enumerate(self.tables.own):
-                bit, nothing = F.lit(1 << number).cast("bigint"), F.lit(0).cast("bigint")
-                mask = mask.bitwiseOR(F.when(to_column(condition), bit).otherwise(nothing))
-            if bits:
-                bucket = bucket.bitwiseOR(mask)
-            else:
-                columns.append(mask.alias(MASK))
-        return self.rows.select(*columns, bucket.alias(BUCKET))
+    def column_of(self, name: str) -> Column:
+        """A column of the input as it travels."""
+        return F.col(quoted(name))
+
+    def mask(self) -> Column | None:
+        """A bit for each variable whose own part holds; None where the literal evaluator asks for itself."""
+        if self.tables is None:
+            return None
+        mask = F.lit(0).cast("bigint")
+        for number, condition in enumerate(self.tables.own):
+            bit, nothing = F.lit(1 << number).cast("bigint"), F.lit(0).cast("bigint")
+            mask = mask.bitwiseOR(F.when(to_column(condition), bit).otherwise(nothing))
+        return mask
 
     # ── what measures read ───────────────────────────────────────────────────────────────────────────────────────────
 
@@ -158,8 +122,9 @@ class RowPatternPlan:
         fields += [StructField(read_name(n), kind) for n, kind in enumerate(self._read_types())]
         return StructType([*fields, StructField(MATCH_NUMBER, LongType())])
 
-    def _result_columns(self) -> list[Column]:
-        """The columns of the result, in the order of rule 6.1."""
+    def result_columns(self) -> tuple[tuple[str, str], ...]:
+        """The columns of the result in the order of rule 6.1: the name of each, and its text over the columns that come
+        from the workers."""
         names = {read: read_name(number) for number, read in enumerate(self.reads)}
 
         def change(node: Expression) -> Expression | None:
@@ -169,14 +134,14 @@ class RowPatternPlan:
 
         measured = []
         for measure in self.bound.measures:
-            column = F.expr(str(replaced(measure.expression, change)))
+            text = str(replaced(measure.expression, change))
             if self.bound.pattern.rows is RowsPerMatch.ALL_WITH_UNMATCHED:
                 # rule 6.6: every measure of an unmatched row is NULL
-                column = F.when(F.col(MATCH_NUMBER).isNotNull(), column)
-            measured.append(column.alias(measure.name))
-        inputs = [F.col(quoted(name)) for name in self.bound.input_columns]
+                text = f"CASE WHEN {MATCH_NUMBER} IS NOT NULL THEN {text} END"
+            measured.append((measure.name, text))
+        inputs = [(name, quoted(name)) for name in self.bound.input_columns]
         before = self.bound.columns_before_measures
-        return [*inputs[:before], *measured, *inputs[before:]]
+        return (*inputs[:before], *measured, *inputs[before:])
 
     def _read_types(self) -> list[DataType]:
         """The types that Spark gives to the reads; only the analysis of a query, no job."""
@@ -217,6 +182,62 @@ class RowPatternPlan:
 
     def _computed_by_spark(self) -> list[Expression]:
         return [expression for expression in self._row_expressions() if _is_for_spark(expression)]
+
+
+class BatchRowPlan(RowPatternPlan):
+    """How a row pattern runs on a batch DataFrame."""
+
+    def __init__(self, pattern: RowPattern, rows: DataFrame, movement: Movement, limits: Limits) -> None:
+        super().__init__(pattern, rows, limits)
+        self.movement = movement
+
+    @cached_property
+    def buckets(self) -> int:
+        """How many buckets the keys are spread over."""
+        if not self.partition_by:
+            return 1
+        return self.movement.buckets or bucket_count(estimated_bytes(self.rows), parallelism(self.rows))
+
+    def result(self) -> DataFrame:
+        """The lazy DataFrame of the result."""
+        bits = 0 if self.tables is None else len(self.tables.variables)
+        beside = bits + (self.buckets - 1).bit_length() < 63
+        prepared = self._prepared(bits if beside else 0)
+        pack = Pack(self.partition_by, bits if beside else 0, MASK)
+        work = MatchRows(
+            self.bound,
+            self.tables,
+            self.bound.input_columns,
+            self.reads,
+            self.computed,
+            arrow_schema(self.worker_schema),
+            self.movement.max_bucket_bytes,
+        )
+        moved = packed(prepared, pack, self.buckets).mapInArrow(shipped(work), self.worker_schema)
+        return moved.select(*[F.expr(text).alias(name) for name, text in self.result_columns()])
+
+    def _prepared(self, bits: int) -> DataFrame:
+        """What travels: columns, computed values, and the bits of the variables, if they fit beside the bucket."""
+        bucket = bucket_of(self.rows.schema, self.partition_by, self.buckets) if self.partition_by else F.lit(0)
+        bucket = F.shiftleft(bucket.cast("bigint"), bits)
+        columns, mask = self.columns(), self.mask()
+        if mask is not None and bits:
+            bucket = bucket.bitwiseOR(mask)
+        elif mask is not None:
+            columns.append(mask.alias(MASK))
+        return self.rows.select(*columns, bucket.alias(BUCKET))
+
+
+class FoundRowPatterns:
+    """What a row pattern finds in a DataFrame."""
+
+    def __init__(self, plan: BatchRowPlan) -> None:
+        self._plan = plan
+
+    @cached_property
+    def matches(self) -> DataFrame:
+        """The table that MATCH_RECOGNIZE is: partition columns, measures and, with ALL ROWS, all other columns."""
+        return self._plan.result()
 
 
 def _is_for_spark(expression: Expression) -> bool:

@@ -12,8 +12,9 @@ READ_VALUE, READ_LABEL, READ_REGISTER, READ_NUMBER, READ_TEXT = range(5)
 # where a read's row is: so many rows before the current one, so many after the first, or in a register
 FROM_CURRENT, FROM_START, IN_REGISTER = range(3)
 
-# the test of a variable: its code and its reads; begin -1 where there is none
-T_CODE_BEGIN, T_CODE_END, T_READS_BEGIN, T_READS_END, T_SIZE = range(5)
+# the test of a variable: its code and its reads, begin -1 where there is none; how many rows after the row the test of
+# its neighbours reads
+T_CODE_BEGIN, T_CODE_END, T_READS_BEGIN, T_READS_END, T_AHEAD, T_SIZE = range(6)
 
 # an instruction: what the row pattern's program says, and the number of its place among those that are remembered or -1
 I_CODE, I_FIRST, I_SECOND, I_SLOT, I_SIZE = range(5)
@@ -21,15 +22,33 @@ I_CODE, I_FIRST, I_SECOND, I_SLOT, I_SIZE = range(5)
 # what the matcher remembers of ways that failed, as `rowpattern.splitting.Remembers` numbers it
 FORGET, BY_STATE, BY_ROW_OF_START, BY_ROW = range(4)
 
-P_SKIP, P_SKIP_MASK, P_MEMORY, P_SLOTS, P_FIRST_MASK, P_WITHIN, P_BUDGET, P_SIZE = range(8)
+# P_AFTER_FIRST, P_AFTER_LAST: how many rows after the first or last row of a match its measures read
+(
+    P_SKIP,
+    P_SKIP_MASK,
+    P_MEMORY,
+    P_SLOTS,
+    P_FIRST_MASK,
+    P_WITHIN,
+    P_BUDGET,
+    P_AFTER_FIRST,
+    P_AFTER_LAST,
+    P_SIZE,
+) = range(10)
 PAST_LAST_ROW, TO_NEXT_ROW, TO_FIRST, TO_LAST = range(4)
 NO_WITHIN = -1
 
 # how the scan ended: with all partitions, with an error, or for lack of room
 DONE, NO_SUCH_LABEL, SKIP_TO_START, OVER_BUDGET, FAILED = range(5)
 MORE_WAYS, MORE_PATH, MORE_LABELS, MORE_REGISTERS, MORE_STATES, MORE_MATCHES, MORE_ALL_LABELS = range(5, 12)
+# how a search ended that depends on rows which may still come
+OPEN = 12
 
-# where the scan is
+# where the scan of a partition is: its next row to start at, the number of its next match, up to which row rows lie in
+# matches, and whether rows of the partition precede those at hand
+S_START, S_NUMBER, S_COVERED, S_CUT, S_SIZE = range(5)
+
+# where the scan is. C_OPEN: whether more rows may come, each later than C_NOW
 (
     C_PARTITION,
     C_START,
@@ -41,8 +60,10 @@ MORE_WAYS, MORE_PATH, MORE_LABELS, MORE_REGISTERS, MORE_STATES, MORE_MATCHES, MO
     C_STAMP,
     C_AT,
     C_VARIABLE,
+    C_OPEN,
+    C_NOW,
     C_SIZE,
-) = range(11)
+) = range(13)
 
 # what is measured over the rows of a match
 COUNT_ROWS, COUNT_KNOWN, SUM_WHOLE, SUM_DOUBLE, LEAST_WHOLE, MOST_WHOLE, LEAST_DOUBLE, MOST_DOUBLE = range(8)

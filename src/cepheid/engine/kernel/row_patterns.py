@@ -14,6 +14,12 @@ Only instructions that several ways lead to have a slot in the memory, and only 
 a row is taken none is.
 
 Arrays have fixed sizes here: the caller gives more room and calls again.
+
+More rows may come (`C_OPEN`), all later than those at hand. Then a search ends as *open* at the first way that hangs on
+a row which is not there: it needs a row to label, `$` needs to know that there is none, a test or a measure reads it.
+Ways are tried in the order of preference, so every way before has failed for good; and a match that is found is found
+before any open way, so no preferred one can come any more. The scan of that partition stops there; the next call, with
+more rows, begins with the same start. A row that comes cannot be labelled where WITHIN is over by then.
 """
 
 from __future__ import annotations
@@ -33,33 +39,54 @@ MOST_STATES = 1 << 19
 """States that are remembered of one search; a search that meets more goes on without."""
 
 
+NOWHERE, NOT_YET = -1, -2
+
+
 @inlined
-def row_of(reads, read, registers, depth, begin, end, start, row):
-    """The row that a read finds, -1 if there is none (rules 5.3 to 5.5)."""
+def row_of(reads, read, registers, depth, begin, end, start, row, is_open):
+    """The row that a read finds; NOWHERE if there is none (rules 5.3 to 5.5), NOT_YET if it may still come."""
     source, offset = reads[read, R_SOURCE], reads[read, R_OFFSET]
     if source == FROM_CURRENT:
         place = row - offset
         if place < start:
-            return -1
+            return NOWHERE
     elif source == FROM_START:
         place = start + offset
         if place > row:
-            return -1
+            return NOWHERE
     else:
         valid = np.uint64(registers[depth, registers.shape[1] - 1])
         if not valid >> np.uint64(offset) & np.uint64(1):
-            return -1
+            return NOWHERE
         place = registers[depth, offset]
     place += reads[read, R_SHIFT]
-    return place if begin <= place < end else -1
+    if place >= end:
+        return NOT_YET if is_open else NOWHERE
+    return place if begin <= place else NOWHERE
 
 
 @compiled
 def fill(
-    reads, first, last, registers, depth, values, known, labels, label_codes, texts, number, begin, end, start, row, out
+    reads,
+    first,
+    last,
+    registers,
+    depth,
+    values,
+    known,
+    labels,
+    label_codes,
+    texts,
+    number,
+    begin,
+    end,
+    start,
+    row,
+    is_open,
+    out,
 ):
-    """The values that a test reads; returns which of them are known."""
-    found = np.uint64(0)
+    """The values that a test reads; returns which of them are known, and whether one may still come."""
+    found, waits = np.uint64(0), False
     for read in range(first, last):
         slot, kind = read - first, reads[read, R_KIND]
         bit = np.uint64(1) << np.uint64(slot)
@@ -75,8 +102,9 @@ def fill(
             out[0, slot] = texts[reads[read, R_COLUMN]]
             found |= bit
         else:
-            place = row_of(reads, read, registers, depth, begin, end, start, row)
+            place = row_of(reads, read, registers, depth, begin, end, start, row, is_open)
             if place < 0:
+                waits = waits or (place == NOT_YET and kind == READ_VALUE)  # rule 5.7: later rows have no label yet
                 continue
             if kind == READ_LABEL:
                 if start <= place <= row:
@@ -87,7 +115,7 @@ def fill(
                 out[0, slot] = values[place, column]
                 if known[place] >> np.uint64(column) & np.uint64(1):
                     found |= bit
-    return found
+    return found, waits
 
 
 @compiled
@@ -134,6 +162,7 @@ def scan(
     time,
     bounds,
     params,
+    places,
     room,
     cursor,
     scratch,
@@ -142,18 +171,20 @@ def scan(
     counters,
     no_nodes,
 ):
-    """Scan on from where the cursor is (rule 4). Returns how that ended: all done, an error, or which array of `room`
-    is too small; then the search for the match at the cursor's row begins anew in the next call."""
+    """Scan on from where the cursor is (rule 4), each partition from where `places` says. Returns how that ended: all
+    done, an error, or which array of `room` is too small; then the search for the match at the cursor's row begins anew
+    in the next call."""
     ways, path, labels, registers = room.ways, room.path, room.labels, room.registers
     failed, states, stamps = room.failed, room.states, room.stamps
     memory, slots, budget = params[P_MEMORY], max(1, params[P_SLOTS]), params[P_BUDGET]
     within, first_mask, skip = params[P_WITHIN], np.uint64(params[P_FIRST_MASK]), params[P_SKIP]
-    has_updates = len(updates) > 0
+    has_updates, is_open, now = len(updates) > 0, cursor[C_OPEN] != 0, cursor[C_NOW]
     partition, start = cursor[C_PARTITION], cursor[C_START]
     while partition < len(bounds) - 1:
         begin, end = bounds[partition], bounds[partition + 1]
-        if start == begin and cursor[C_IS_NEW]:
-            cursor[C_NUMBER], cursor[C_COVERED], cursor[C_IS_NEW] = 1, begin, 0
+        if cursor[C_IS_NEW]:
+            start, cursor[C_NUMBER] = places[partition, S_START], places[partition, S_NUMBER]
+            cursor[C_COVERED], cursor[C_IS_NEW] = places[partition, S_COVERED], 0
             if memory == BY_ROW:
                 for index in range((end - begin + 1) * slots):
                     failed[index] = 0
@@ -194,10 +225,19 @@ def scan(
                         pass
                     elif code == LABEL:
                         variable, depth = instructions[pc, I_FIRST], row - start
-                        fails = row >= end or not allowed[row] >> np.uint64(variable) & np.uint64(1)
-                        if not fails and within != NO_WITHIN and time[row] - time[start] >= within:
+                        if row >= end:
+                            if is_open and (within == NO_WITHIN or now + 1 - time[start] < within):
+                                lacks = OPEN
+                                break
                             fails = True
+                        else:
+                            fails = not allowed[row] >> np.uint64(variable) & np.uint64(1)
+                            if not fails and within != NO_WITHIN and time[row] - time[start] >= within:
+                                fails = True
                         if not fails:
+                            if is_open and row + tests[variable, T_AHEAD] >= end:
+                                lacks = OPEN
+                                break
                             if depth == len(labels):
                                 lacks = MORE_LABELS
                                 break
@@ -224,7 +264,7 @@ def scan(
                                 )
                             if tests[variable, T_CODE_BEGIN] >= 0:
                                 after = depth + 1 if has_updates else 0
-                                scratch_known[0] = fill(
+                                scratch_known[0], waits = fill(
                                     reads,
                                     tests[variable, T_READS_BEGIN],
                                     tests[variable, T_READS_END],
@@ -240,8 +280,12 @@ def scan(
                                     end,
                                     start,
                                     row,
+                                    is_open,
                                     scratch,
                                 )
+                                if waits:
+                                    lacks = OPEN
+                                    break
                                 fails = not evaluate(
                                     codes,
                                     scratch,
@@ -271,10 +315,13 @@ def scan(
                     elif code == JUMP:
                         pc = instructions[pc, I_FIRST]
                     elif code == START:
-                        fails = row != begin
+                        fails = row != begin or places[partition, S_CUT] != 0
                         pc += 1
                     elif code == END:
                         fails = row != end
+                        if is_open and not fails:
+                            lacks = OPEN
+                            break
                         pc += 1
                     elif code == BEGIN_ITERATION:
                         flags |= 1 << instructions[pc, I_FIRST]
@@ -284,7 +331,11 @@ def scan(
                         pc = instructions[pc, I_SECOND] if flags & flag else pc + 1
                         flags &= ~flag
                     else:
-                        length = row - start
+                        read = max(start + params[P_AFTER_FIRST], row - 1 + params[P_AFTER_LAST])
+                        if is_open and row > start and read >= end:
+                            lacks = OPEN
+                        else:
+                            length = row - start
                         break
                     if fails:
                         if waiting == 0:
@@ -300,6 +351,8 @@ def scan(
                 if memory == BY_ROW_OF_START or (memory == BY_ROW and (length >= 0 or lacks)):
                     for place in range(trail):
                         failed[path[place]] = 0
+                if lacks == OPEN:
+                    break
                 if lacks:
                     cursor[C_AT] = start
                     return lacks
@@ -335,7 +388,8 @@ def scan(
                     cursor[C_AT] = cursor[C_NUMBER] - 1
                     return NO_SUCH_LABEL if target < 0 else SKIP_TO_START
                 start += target
+        places[partition, S_START], places[partition, S_NUMBER] = start, cursor[C_NUMBER]
+        places[partition, S_COVERED] = cursor[C_COVERED]
         partition += 1
-        start = end
         cursor[C_IS_NEW] = 1
     return DONE

@@ -74,7 +74,10 @@ def count_live(state: State, moment: int) -> int:
     runs, _ = live(state, moment)
     if not state.is_compact:
         return len(runs)
-    below = histories.count_partial(state.tables.arrays, state.held, state.pool, state.next_ordinal)
+    slots = state.pool.slots.copy()
+    slots[:, l.K_NOW] = np.maximum(slots[:, l.K_NOW], moment)
+    pool = state.pool._replace(slots=slots)
+    below = histories.count_partial(state.tables.arrays, state.held, pool, state.next_ordinal)
     return int(min(below[state.pool.runs[runs, l.R_NODE]].sum(), MANY))
 
 

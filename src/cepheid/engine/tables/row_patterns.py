@@ -13,13 +13,13 @@ from datetime import timedelta
 import numpy as np
 import numpy.typing as npt
 
-from cepheid.conditions.expression import TRUE, Column, Expression
+from cepheid.conditions.expression import TRUE, Column, Expression, Operator, combine, conjuncts
 from cepheid.engine.kernel import row_layout as r
 from cepheid.engine.tables.representation import NotCompiled
 from cepheid.engine.tables.row_programs import RowPrograms, TestCompiler
 from cepheid.options import Limits
 from cepheid.rowpattern.binding import BoundRowPattern
-from cepheid.rowpattern.expression import Value, reads_of, replaced
+from cepheid.rowpattern.expression import LABEL, Value, reads_of, replaced
 from cepheid.rowpattern.instructions import Code, Program, compile_pattern
 from cepheid.rowpattern.model import RowPattern, SkipTo
 from cepheid.rowpattern.splitting import SplitCondition, remembers, split_defines
@@ -53,6 +53,8 @@ class RowTables:
     own: tuple[Expression, ...]
     """By variable: what is asked of the row alone."""
     near: tuple[Near | None, ...]
+    near_before: tuple[Near | None, ...]
+    """The part of `near` that reads no later row: all that is known while later rows may still come."""
     near_columns: tuple[Expression, ...]
     columns: tuple[Expression, ...]
     texts: tuple[str, ...]
@@ -83,10 +85,13 @@ def tabulate(bound: BoundRowPattern, max_steps: int = Limits().max_steps) -> Row
     conditions = [split.get(variable, SplitCondition()) for variable in variables]
     near_columns: list[Expression] = []
     near = tuple(_near(condition.near, near_columns) for condition in conditions)
+    near_before = tuple(_near(_reading_back(condition.near), near_columns) for condition in conditions)
     members = {name: pattern.members(name) for name in (*variables, *(subset.name for subset in pattern.subsets))}
     programs = RowPrograms(variables, members)
     compiler = TestCompiler(programs)
-    tests = [(-1, -1, 0, 0) if each.rest == TRUE else compiler.test(each.rest) for each in conditions]
+    tests = [
+        (*((-1, -1, 0, 0) if each.rest == TRUE else compiler.test(each.rest)), _ahead(each.near)) for each in conditions
+    ]
     instructions, slots = _instructions(program)
     updates = [update for variable in variables for update in programs.updates.get(variable, ())]
     ends = np.cumsum([len(programs.updates.get(variable, ())) for variable in variables]).tolist()
@@ -97,12 +102,14 @@ def tabulate(bound: BoundRowPattern, max_steps: int = Limits().max_steps) -> Row
     params[r.P_FIRST_MASK] = _first_mask(program)
     params[r.P_WITHIN] = r.NO_WITHIN if pattern.within is None else pattern.within // timedelta(microseconds=1)
     params[r.P_BUDGET] = max_steps
+    params[[r.P_AFTER_FIRST, r.P_AFTER_LAST]] = _read_by_measures(bound)
     tables = RowTables(
         bound,
         program,
         variables,
         tuple(condition.own for condition in conditions),
         near,
+        near_before,
         tuple(near_columns),
         tuple(programs.columns),
         tuple(programs.texts),
@@ -118,6 +125,40 @@ def tabulate(bound: BoundRowPattern, max_steps: int = Limits().max_steps) -> Row
     if pattern.skip.variable is not None:
         params[r.P_SKIP_MASK] = mask_of(pattern, pattern.skip.variable)
     return tables
+
+
+def rows_read_before(bound: BoundRowPattern) -> int:
+    """How many rows before the first row of a match its conditions and measures may read (rule 5.4)."""
+    expressions = (*bound.defines.values(), *(measure.expression for measure in bound.measures))
+    reads = [read for expression in expressions for read in reads_of(expression)]
+    return max(0, *(-read.place.shift for read in reads if isinstance(read, Value)), 0)
+
+
+def _read_by_measures(bound: BoundRowPattern) -> tuple[int, int]:
+    """How many rows after the first and after the last row of a match its measures may read. A label is read of the
+    rows of the match alone (rule 5.7)."""
+    after_first = after_last = 0
+    for measure in bound.measures:
+        for read in reads_of(measure.expression):
+            if not isinstance(read, Value) or (isinstance(read.argument, Column) and read.argument.name == LABEL):
+                continue
+            place = read.place
+            if place.variable is None and place.from_first:
+                after_first = max(after_first, place.offset + place.shift if place.shift > 0 else 0)
+            else:
+                after_last = max(after_last, place.shift - (place.offset if place.variable is None else 0))
+    return after_first, after_last
+
+
+def _ahead(condition: Expression) -> int:
+    """How many rows after the row a test of neighbours reads."""
+    return max(0, *(read.place.shift for read in reads_of(condition) if isinstance(read, Value)), 0)
+
+
+def _reading_back(condition: Expression) -> Expression:
+    """The conjuncts that read no later row."""
+    parts = tuple(part for part in conjuncts(condition) if _ahead(part) <= 0)
+    return combine(Operator.AND, parts) if parts else TRUE
 
 
 def _near(condition: Expression, columns: list[Expression]) -> Near | None:

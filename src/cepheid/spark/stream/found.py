@@ -12,11 +12,10 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
-from cepheid.errors import InputError
 from cepheid.explain import Explanation
 from cepheid.spark.stream.operator import LATE, MATCHES, REJECTED, TALLIES, TIMEOUTS
 from cepheid.spark.stream.plan import StreamPlan
-from cepheid.spark.stream.query import PROVIDER, ROCKSDB, Starting, started
+from cepheid.spark.stream.query import Starting, require_rocksdb, started
 from cepheid.spark.stream.sinks import Sink
 
 
@@ -100,12 +99,7 @@ class FoundInStream:
 
     def _output(self, kind: str) -> DataFrame:
         plan = self.plan
-        if plan.session.conf.get(PROVIDER, "") != ROCKSDB:
-            raise InputError(
-                f"Spark keeps the state of streams by {plan.session.conf.get(PROVIDER, 'its default')}, "
-                "which cannot hold a pattern's state.\n"
-                f'  Set spark.conf.set("{PROVIDER}", "{ROCKSDB}") first; start() does so itself.'
-            )
+        require_rocksdb(plan.session)
         # Several patterns may meet in one query, where each name of counts may occur once.
         observed = f"{kind}.{plan.name or plan.tables(kind == TIMEOUTS).fingerprint[:8]}"
         operated = plan.operated(timeouts=kind == TIMEOUTS, observed=observed, counts=kind == TALLIES)

@@ -20,8 +20,8 @@ from cepheid.engine.runs.live import MANY
 from cepheid.spark.cells import rows_of
 from cepheid.spark.stream.accounts import COUNTED
 from cepheid.spark.stream.poison import Handled, handle
-from cepheid.spark.stream.state.bucket import BucketRuns, StreamWork
 from cepheid.spark.stream.state.format import table_bytes
+from cepheid.spark.stream.state.pending import Bucket, BucketWork
 from cepheid.spark.stream.state.store import BucketStore, Head, Saved
 from cepheid.spark.stream.time import REASON, REASONS, TIME, from_spark, timer_for
 from cepheid.spark.workers import PAYLOAD
@@ -46,7 +46,7 @@ class _Sorted:
 class StreamOperator(StatefulProcessor):
     """Matches one bucket at a time; all that lasts is in the store."""
 
-    def __init__(self, work: StreamWork) -> None:
+    def __init__(self, work: BucketWork[Any]) -> None:
         self.work = work
 
     def init(self, handle: StatefulProcessorHandle) -> None:
@@ -78,7 +78,7 @@ class StreamOperator(StatefulProcessor):
         else:
             rows = self._sorted(packed, watermark, head.ended)
 
-        def with_new(bucket: BucketRuns) -> BucketRuns:
+        def with_new(bucket: Bucket) -> Bucket:
             if rows.accepted is not None:
                 bucket.receive(rows.accepted)
             return bucket
@@ -116,7 +116,7 @@ class StreamOperator(StatefulProcessor):
         accepted = accepted.drop_columns([REASON]).combine_chunks() if is_accepted.any() else None
         return _Sorted(accepted, late, rejected)
 
-    def _timer(self, head: Head, bucket: BucketRuns, watermark_ms: int, fired: int | None) -> int | None:
+    def _timer(self, head: Head, bucket: Bucket, watermark_ms: int, fired: int | None) -> int | None:
         """See to it that Spark calls again at the next deadline, data or not; it deletes a timer that fires itself."""
         timer = timer_for(bucket.deadline(), watermark_ms)
         if timer != head.timer:
@@ -129,7 +129,7 @@ class StreamOperator(StatefulProcessor):
     def _output(self, rows: _Sorted, done: Handled, head: Head, saved: Saved) -> pd.DataFrame:
         decided = done.decided.matches
         outputs = (
-            (TALLIES if self.work.shape.counts else MATCHES, decided),
+            (TALLIES if self.work.only_counts else MATCHES, decided),
             (TIMEOUTS, done.decided.timeouts),
             (LATE, rows.late),
             (REJECTED, rows.rejected),
@@ -140,7 +140,7 @@ class StreamOperator(StatefulProcessor):
             "late": _size(rows.late),
             "rejected": _size(rows.rejected) + _size(done.refused),
             "handled": done.bucket.handled - done.taken_back,
-            "matches": _matches(decided) if self.work.shape.counts else _size(decided),
+            "matches": _matches(decided) if self.work.only_counts else _size(decided),
             "timeouts": _size(done.decided.timeouts),
             "runs": saved.head.runs,
             "runs_change": saved.head.runs - head.runs,

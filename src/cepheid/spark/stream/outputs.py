@@ -40,6 +40,20 @@ class OutputRows:
 
 
 @dataclass(frozen=True)
+class ComputedRows:
+    """The same, for rows whose columns are computed from what the operator gives."""
+
+    kind: str
+    schema: StructType
+    columns: tuple[tuple[str, str], ...]
+    """Name and SQL text of each."""
+
+    def __call__(self, operated: DataFrame) -> DataFrame:
+        rows = OutputRows(self.kind, self.schema)(operated)
+        return rows.select(*[F.expr(text).alias(name) for name, text in self.columns])
+
+
+@dataclass(frozen=True)
 class Unpack:
     """Cells of one kind back to rows. Runs in Spark's Python workers."""
 
@@ -49,7 +63,7 @@ class Unpack:
         for batch in batches:
             for cell in batch.column(PAYLOAD):
                 table = pa.ipc.open_stream(cell.as_buffer()).read_all()
-                if "at" not in table.column_names:
+                if "at" not in table.column_names and "at" in self.schema.names:
                     moment = self.schema.field("at").type
                     table = table.append_column("at", pa.nulls(table.num_rows, moment))
                 yield from table.select(self.schema.names).to_batches()

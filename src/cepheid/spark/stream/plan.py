@@ -13,7 +13,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
@@ -23,14 +23,14 @@ from cepheid.errors import InputError
 from cepheid.explain import Execution, rows_that_travel
 from cepheid.options import Asked
 from cepheid.spark.buckets import parallelism, spread_ids
-from cepheid.spark.keys import HASHES, hash_columns
+from cepheid.spark.keys import hash_columns
 from cepheid.spark.plan import Plan
-from cepheid.spark.shipping import mapped
 from cepheid.spark.steps import StepTables
-from cepheid.spark.stream.accounts import OBSERVED, READ, counted, read_rows
+from cepheid.spark.stream.accounts import OBSERVED, READ, read_rows
 from cepheid.spark.stream.checkpoint.identity import Identity
-from cepheid.spark.stream.control import control_lines, ends, moments
-from cepheid.spark.stream.operator import KIND, LATE, MATCHES, OUTPUT, REJECTED, TALLIES, TIMEOUTS, StreamOperator
+from cepheid.spark.stream.control import control_lines, moments
+from cepheid.spark.stream.operating import bucket_of_key, operated_by
+from cepheid.spark.stream.operator import KIND, LATE, MATCHES, REJECTED, TALLIES, TIMEOUTS
 from cepheid.spark.stream.outputs import OutputRows
 from cepheid.spark.stream.state.bucket import StreamWork
 from cepheid.spark.stream.time import (
@@ -43,7 +43,7 @@ from cepheid.spark.stream.time import (
     with_arrival,
     without_watermark,
 )
-from cepheid.spark.workers import BUCKET, PAYLOAD, Pack
+from cepheid.spark.workers import BUCKET, PAYLOAD
 from cepheid.syntax.notation import to_text
 from cepheid.syntax.tree import PatternTree
 
@@ -119,12 +119,7 @@ class StreamPlan(Plan):
         names = [f"{name}.{observed}" if observed else name for name in (READ, OBSERVED)]
         lines = None if control is None else control_lines(self.session, control)
         prepared = self._prepared(timeouts, names[0], None if lines is None else moments(lines, WATERMARKED))
-        packed = mapped(prepared, Pack(), f"`{BUCKET}` int, `{PAYLOAD}` binary")
-        if lines is not None:
-            packed = packed.unionByName(ends(lines, self.bucket_ids, BUCKET, PAYLOAD))
-        operator = StreamOperator(self.work(timeouts, on_error, counts))
-        operated = packed.groupBy(BUCKET).transformWithStateInPandas(operator, OUTPUT, "append", "EventTime")
-        return operated.observe(names[1], *counted())
+        return operated_by(prepared, lines, self.bucket_ids, self.work(timeouts, on_error, counts), names[1])
 
     def work(self, timeouts: bool, on_error: str = "stop", counts: bool = False) -> StreamWork:
         """What the workers must know."""
@@ -196,6 +191,18 @@ class StreamPlan(Plan):
             else ("One bucket: without partition_by nothing is parallel. Name the columns that a match shares.",),
         )
 
+    def key(self, kind: str) -> tuple[str, ...] | None:
+        """The columns that tell the rows of an output apart, if any do."""
+        if kind not in (MATCHES, TIMEOUTS):
+            return None
+        return ("match_id", "sequence") if self.output.every_row else ("match_id",)
+
+    def kept(self) -> str | None:
+        """What the checkpoint keeps of the plan, so that its state can be read; None if it has no text."""
+        from cepheid.spark.stream.checkpoint.saved_plan import written_plan
+
+        return written_plan(self)
+
     def decides_by_time(self, timeouts: bool) -> bool:
         """Whether time that moves on decides anything of partial matches: timeouts, or nots at the end."""
         return timeouts or any(position.endings for position in self.automaton.positions)
@@ -216,7 +223,7 @@ class StreamPlan(Plan):
             *self.computed(timeouts),
             *hash_columns(self.rows.schema, self.partition_by),
         )
-        return prepared.select("*", self._bucket().alias(BUCKET))
+        return prepared.select("*", bucket_of_key(self.bucket_ids).alias(BUCKET))
 
     def _guarded(self, moments: DataFrame | None) -> DataFrame:
         """The rows with their guarded time. Each table has a watermark of its own, of which Spark takes the least."""
@@ -230,11 +237,6 @@ class StreamPlan(Plan):
             return (self._times or [self.time])[0].described()
         least = "; ".join(dict.fromkeys(time.described() for time in self._times))
         return f"the least of {len(self._times)} tables: {least}"
-
-    def _bucket(self) -> Column:
-        ids = F.array(*[F.lit(number) for number in self.bucket_ids])
-        place = F.pmod(F.col(HASHES[0]), F.lit(len(self.bucket_ids))) + 1
-        return F.element_at(ids, place.cast("int"))
 
     def _checked_name(self, name: str | None) -> str | None:
         has_column = any(

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from cepheid.errors import CepheidError, EvaluationError, LimitError, SkipError
 from cepheid.options import one_of
-from cepheid.spark.stream.state.bucket import BucketRuns, Decided
+from cepheid.spark.stream.state.pending import Bucket, Decided
 
 STOP, SKIP_MOMENT, SKIP_KEY = ON_ERROR = ("stop", "skip_moment", "skip_key")
 
@@ -37,7 +37,7 @@ def checked_on_error(given: object) -> str:
 class Handled:
     """The outcome of one step."""
 
-    bucket: BucketRuns
+    bucket: Bucket
     decided: Decided
     refused: pa.Table | None = None
     """Events with the `reason`."""
@@ -45,9 +45,7 @@ class Handled:
     """How many of these had been handled before: partial matches held them."""
 
 
-def handle(
-    bucket: BucketRuns, watermark: int, is_end: bool, on_error: str, read_anew: Callable[[], BucketRuns]
-) -> Handled:
+def handle(bucket: Bucket, watermark: int, is_end: bool, on_error: str, read_anew: Callable[[], Bucket]) -> Handled:
     """Let time move on in a bucket, past events that cannot be handled if the user says so."""
     places: dict[tuple[bytes, int | None], str] = {}
     refused: list[pa.Table] = []
@@ -57,7 +55,8 @@ def handle(
             decided = bucket.advance(watermark, is_end)
             return Handled(bucket, decided, pa.concat_tables(refused) if refused else None, taken_back)
         except (LimitError, EvaluationError, SkipError) as error:
-            assert bucket.stopped is not None
+            if bucket.stopped is None:  # it is about no one key
+                raise
             key, time = bucket.stopped
             bucket = read_anew()
             said = str(error) if time is not None else f"{bucket.named(key)}, {error}"

@@ -9,26 +9,25 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.types import StructType
 
 from cepheid.errors import InputError, StateError
 from cepheid.options import duration
 from cepheid.spark.session import missing_options
+from cepheid.spark.stream.checkpoint.identity import Identity
 from cepheid.spark.stream.checkpoint.layout import Checkpoint
-from cepheid.spark.stream.checkpoint.saved_plan import written_plan
 from cepheid.spark.stream.control import Silence
 from cepheid.spark.stream.failures import failures_told, watched
 from cepheid.spark.stream.operator import KIND, MATCHES, TALLIES, TIMEOUTS
-from cepheid.spark.stream.outputs import OutputRows
-from cepheid.spark.stream.plan import StreamPlan
 from cepheid.spark.stream.poison import checked_on_error
 from cepheid.spark.stream.sinks import Function, Output, Sink, writer
 from cepheid.spark.stream.state.totals import totals
-from cepheid.spark.stream.time import microseconds
+from cepheid.spark.stream.time import EventTime, microseconds
 
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -51,12 +50,44 @@ class Starting:
     idle: str | None = None
 
 
+class RowsOfKind(Protocol):
+    """Takes the rows of one kind out of what the operator gives. Plain data (see `outputs`)."""
+
+    def __call__(self, operated: DataFrame, /) -> DataFrame: ...
+
+
+class StreamingPlan(Protocol):
+    """A plan as a query knows it."""
+
+    time: EventTime
+    partitions: int
+    buckets_given: int | None
+
+    @property
+    def session(self) -> SparkSession: ...
+    def identity(self, timeouts: bool) -> Identity: ...
+    def with_buckets(self, ids: tuple[int, ...]) -> None: ...
+    def operated(
+        self,
+        timeouts: bool,
+        control: str | None = None,
+        observed: str = "",
+        on_error: str = "stop",
+        counts: bool = False,
+    ) -> DataFrame: ...
+    def rows_of(self, kind: str) -> RowsOfKind: ...
+    def schema(self, kind: str) -> StructType: ...
+    def key(self, kind: str) -> tuple[str, ...] | None: ...
+    def decides_by_time(self, timeouts: bool) -> bool: ...
+    def kept(self) -> str | None: ...
+
+
 @dataclass
 class Router:
     """Splits a micro-batch by kind; the operator runs once, however many sinks there are. Over Spark Connect it travels
     to the server with all that it holds."""
 
-    rows_of: dict[str, OutputRows]
+    rows_of: dict[str, RowsOfKind]
     writers: dict[str, Function]
 
     def __call__(self, cells: DataFrame, batch: int) -> None:
@@ -72,7 +103,9 @@ class Router:
 
 
 def started(
-    plan: StreamPlan, how: Starting, wait: Callable[[StreamingQuery], object] = lambda query: query.awaitTermination()
+    plan: StreamingPlan,
+    how: Starting,
+    wait: Callable[[StreamingQuery], object] = lambda query: query.awaitTermination(),
 ) -> StreamingQuery:
     """Start the query. With `flush`, let it work through all there is, end the input and return when it is done; `wait`
     is called with each query that is waited for."""
@@ -93,7 +126,7 @@ def started(
     with failures_told(how.checkpoint):
         place = Checkpoint(plan.session, how.checkpoint)
         _refuse_another(plan.session, place)
-        outputs = {kind: Output(kind, plan.schema(kind), _key(plan, kind)) for kind in how.sinks}
+        outputs = {kind: Output(kind, plan.schema(kind), plan.key(kind)) for kind in how.sinks}
         writers = {kind: writer(plan.session, outputs[kind], sink, place.path) for kind, sink in how.sinks.items()}
         router = Router({kind: plan.rows_of(kind) for kind in how.sinks}, writers)
         timeouts, counts = TIMEOUTS in how.sinks, TALLIES in how.sinks
@@ -146,7 +179,7 @@ def trigger_of(given: str | Mapping[str, Any] | None) -> dict[str, Any]:
     return dict(given)
 
 
-def _checked_idle(plan: StreamPlan, how: Starting, trigger: dict[str, Any]) -> float | None:
+def _checked_idle(plan: StreamingPlan, how: Starting, trigger: dict[str, Any]) -> float | None:
     """How many seconds without events move time on, if any do."""
     if how.idle is None:
         return None
@@ -164,7 +197,7 @@ def _checked_idle(plan: StreamPlan, how: Starting, trigger: dict[str, Any]) -> f
     return seconds
 
 
-def _waiting(plan: StreamPlan, place: Checkpoint, timeouts: bool) -> int:
+def _waiting(plan: StreamingPlan, place: Checkpoint, timeouts: bool) -> int:
     """How many events, and partial matches that time decides, wait in all buckets."""
     if place.last_batch() is None:
         return 0
@@ -172,14 +205,7 @@ def _waiting(plan: StreamPlan, place: Checkpoint, timeouts: bool) -> int:
     return held.pending + (held.runs if plan.decides_by_time(timeouts) else 0)
 
 
-def _key(plan: StreamPlan, kind: str) -> tuple[str, ...] | None:
-    """The columns that tell the rows of an output apart, if any do."""
-    if kind not in (MATCHES, TIMEOUTS):
-        return None
-    return ("match_id", "sequence") if plan.output.every_row else ("match_id",)
-
-
-def _go_on(plan: StreamPlan, place: Checkpoint, timeouts: bool, flush: bool) -> None:
+def _go_on(plan: StreamingPlan, place: Checkpoint, timeouts: bool, flush: bool) -> None:
     """Let the plan go on with what the checkpoint holds, or refuse it; a new checkpoint is made ready."""
     saved = place.prepare(plan.identity(timeouts), flush)
     if saved is not None and plan.buckets_given in (None, len(saved.buckets)):  # which ids they have is ours to choose
@@ -188,7 +214,7 @@ def _go_on(plan: StreamPlan, place: Checkpoint, timeouts: bool, flush: bool) -> 
     if saved is not None:
         saved.refuse_difference(given)
     if saved is None or place.renew(saved, given):
-        text = written_plan(plan)
+        text = plan.kept()
         if text is not None:
             place.keep_plan(text)
 
@@ -201,6 +227,16 @@ def _refuse_another(session: SparkSession, place: Checkpoint) -> None:
         raise StateError(
             f"a query{'' if name is None else f' {name!r}'} runs on the checkpoint {place.path!r} already ({known}).\n"
             "  Stop it first; or give this one a checkpoint of its own."
+        )
+
+
+def require_rocksdb(session: SparkSession) -> None:
+    """Refuse a session whose state store cannot hold the state of a query that a user starts."""
+    if session.conf.get(PROVIDER, "") != ROCKSDB:
+        raise InputError(
+            f"Spark keeps the state of streams by {session.conf.get(PROVIDER, 'its default')}, "
+            "which cannot hold a pattern's state.\n"
+            f'  Set spark.conf.set("{PROVIDER}", "{ROCKSDB}") first; start() does so itself.'
         )
 
 

@@ -1,7 +1,7 @@
 """The plan of a stream as its checkpoint keeps it, so that the state can be read without the program that wrote it.
 
 In: a plan, or the text that a checkpoint keeps. Out: that text, or a plan like the one that wrote it. Which state a
-query may go on with is not decided here but by `identity`.
+query may go on with is not decided here but by `identity`. Of a row pattern only its clause is kept, for people.
 """
 
 from __future__ import annotations
@@ -57,6 +57,11 @@ def kept_plan(checkpoint: Checkpoint) -> StreamPlan:
         )
     try:
         kept = json.loads(text)
+        if "clause" in kept:
+            raise StateError(
+                f"the checkpoint {checkpoint.path!r} belongs to a MATCH_RECOGNIZE clause: it keeps rows that are still "
+                "open, and no partial matches to list."
+            )
         rows = checkpoint.session.createDataFrame([], StructType.fromJson(kept["schema"]))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # whoever started the stream was told

@@ -27,15 +27,21 @@ from cepheid.rows.assemble import assemble
 from cepheid.rows.counts import counts_table, summed_of
 from cepheid.spark.keys import HASHES
 from cepheid.spark.stream.state.format import read, table_bytes, table_from, written
-from cepheid.spark.stream.time import NO_WATERMARK, TIME
+from cepheid.spark.stream.state.pending import (
+    FEW,
+    Decided,
+    PendingEvents,
+    hashes_bytes,
+    hashes_from,
+    key_hashes,
+    key_named,
+)
 from cepheid.spark.workers import Work
 from cepheid.syntax.tree import SpanUnit
 
 _Fed: TypeAlias = tuple[Assignments | Counts, Assignments]
 """Matches, or how many there are, and timeouts."""
 ORDINAL = "__ordinal"
-FEW = 1_024
-"""Held rows below this number are not worth tidying."""
 
 
 @dataclass(frozen=True)
@@ -56,47 +62,37 @@ class StreamWork(Work):
     """Names this start of the query. What a worker has in its memory is used by the start that left it there and by no
     other: names, measures, limits or the form of rows may have changed."""
 
+    @property
+    def only_counts(self) -> bool:
+        """Whether matches are counted instead of built."""
+        return self.shape.counts
 
-@dataclass(frozen=True, slots=True)
-class Decided:
-    """What was decided in one step; None where there is nothing."""
+    def new_bucket(self) -> BucketRuns:
+        """A bucket without keys."""
+        return BucketRuns(self)
 
-    matches: pa.Table | None
-    timeouts: pa.Table | None
+    def saved_bucket(self, saved: bytes, what: str) -> BucketRuns:
+        """The bucket that was written, for the same pattern."""
+        return BucketRuns.from_bytes(self, saved, what)
 
 
-class BucketRuns:
+class BucketRuns(PendingEvents):
     """The live state of one bucket."""
 
     def __init__(self, work: StreamWork) -> None:
+        super().__init__()
         self.work = work
         self.matcher = Matcher(work.tables)
         self.keys: pa.Array = pa.array([], pa.binary(16))
         """The key of each slot, as its hash."""
         self.rows: pa.Table | None = None
         """The rows of the events that the matcher holds, in its order."""
-        self.pending: pa.Table | None = None
-        self.watermark = NO_WATERMARK
-        self.handled = 0
-        """How many events the last `advance` has fed to the engine."""
-        self.stopped: tuple[bytes, int | None] | None = None
-        """Where the engine stopped with an error: the key's hash, and the time of the event if it was at one."""
         self._tidy = 0
-
-    @property
-    def pending_events(self) -> int:
-        return 0 if self.pending is None else int(self.pending.num_rows)
 
     @property
     def live_runs(self) -> int:
         """How many partial matches may still come to something."""
         return count_live(self.matcher, self.watermark)
-
-    def receive(self, events: pa.Table) -> None:
-        """Let further events wait for the watermark."""
-        if self.pending is not None:  # another start of the query may name the columns in another order
-            events = pa.concat_tables([self.pending, events.select(self.pending.column_names)])
-        self.pending = events
 
     def advance(self, watermark: int, is_end: bool = False) -> Decided:
         """Handle what the watermark has passed, and let time move on to it; at the end of the input, everything."""
@@ -116,34 +112,21 @@ class BucketRuns:
 
     def _move(self, watermark: int) -> tuple[_Fed | None, tuple[Assignments, Assignments]]:
         self.watermark = max(self.watermark, watermark)
-        return self._handle(self._is_due(self.watermark)), self.matcher.advance(self.watermark, self._where_time_stops)
+        return self._handle(self.is_due(self.watermark)), self.matcher.advance(self.watermark, self._where_time_stops)
 
     def _end(self) -> Decided:
         """Handle everything that waits: the input is over (rule 10)."""
-        fed = self._handle(self._is_due(None))
+        fed = self._handle(self.is_due(None))
         decided = self._shown(fed, self.matcher.end(self._where_time_stops))
         ended = BucketRuns(self.work)
         self.matcher, self.keys, self.rows, self.pending = ended.matcher, ended.keys, ended.rows, ended.pending
         return decided
 
-    def _is_due(self, watermark: int | None) -> pa.Array | pa.ChunkedArray | None:
-        """Which of the pending events are to be handled; no watermark: all of them."""
-        if self.pending is None:
-            return None
-        return pa.repeat(True, len(self.pending)) if watermark is None else pc.less_equal(self.pending[TIME], watermark)
-
     def refuse(self, key: bytes, time: int | None, watermark: int | None) -> tuple[pa.Table, bool]:
         """Take the events of a key that are due out of those that wait, those of one time or all; with all of them its
         partial matches go, too. Returns what was taken out; where that is nothing, what the partial matches held, and
         True."""
-        refused = None
-        is_due = self._is_due(None if watermark is None else max(self.watermark, watermark))
-        if self.pending is not None and is_due is not None:
-            is_meant = pc.and_(is_due, pc.equal(key_hashes(self.pending), pa.scalar(key, pa.binary(16))))
-            if time is not None:
-                is_meant = pc.and_(is_meant, pc.equal(self.pending[TIME], time))
-            refused = self.pending.filter(is_meant).select(list(self.work.shown))
-            self.pending = self.pending.filter(pc.invert(is_meant)).combine_chunks()
+        refused = self.refuse_due(key, time, watermark, self.work.shown)
         if time is None:
             slots = self._slot_of(key)
             is_held = refused is None or not refused.num_rows
@@ -162,19 +145,14 @@ class BucketRuns:
 
     def deadline(self) -> int | None:
         """The next moment of the watermark at which something may be decided."""
-        moments = [self.matcher.deadline()]
-        if self.pending_events:
-            assert self.pending is not None
-            moments.append(pc.min(self.pending[TIME]).as_py())
+        moments = (self.matcher.deadline(), self.first_pending())
         return min((moment for moment in moments if moment is not None), default=None)
 
     def _handle(self, is_due: pa.Array | pa.ChunkedArray | None) -> _Fed | None:
         """Feed the events that are due to the engine."""
-        if is_due is None or not pc.any(is_due).as_py():
+        due = self.take_due(is_due)
+        if due is None:
             return None
-        assert self.pending is not None
-        due = self.pending.filter(is_due).combine_chunks()
-        self.pending = self.pending.filter(pc.invert(is_due)).combine_chunks()
         events = arrange(due, self.work.partition_by, self.work.order_by, by_all_columns=True)
         bounds = events.bounds
         hashes = key_hashes(events.taken(HASHES, bounds[:-1]))
@@ -205,7 +183,7 @@ class BucketRuns:
     def named(self, key: bytes) -> str:
         """The key that a hash stands for, from a row that its runs hold."""
         held = self._held_by(self._slot_of(key)).select(list(self.work.partition_by)).slice(0, 1).to_pylist()
-        return ", ".join(f"{name} = {value!r}" for row in held for name, value in row.items()) or "all events"
+        return key_named(held[0] if held else None)
 
     def _slot_of(self, key: bytes) -> Integers:
         """The slot of a key, if it has one."""
@@ -282,7 +260,7 @@ class BucketRuns:
         self.tidy()
         head = {"watermark": self.watermark, "keys": len(self.keys)}
         tables = [b"" if table is None else table_bytes(table) for table in (self.rows, self.pending)]
-        return written(head, [snapshot(self.matcher), _plain_bytes(self.keys), *tables])
+        return written(head, [snapshot(self.matcher), hashes_bytes(self.keys), *tables])
 
     @classmethod
     def from_bytes(cls, work: StreamWork, saved: bytes, what: str) -> BucketRuns:
@@ -290,25 +268,12 @@ class BucketRuns:
         head, (runs, keys, rows, pending) = read(saved, what)
         bucket = cls(work)
         bucket.matcher = restore(Matcher(work.tables), runs)
-        bucket.keys = pa.Array.from_buffers(pa.binary(16), head["keys"], [None, pa.py_buffer(keys)])
+        bucket.keys = hashes_from(keys)
         bucket.rows = table_from(rows) if rows else None
         bucket.pending = table_from(pending) if pending else None
         bucket.watermark = head["watermark"]
         bucket._tidy = len(bucket.matcher.held.time) + len(bucket.keys)
         return bucket
-
-
-def key_hashes(rows: pa.Table) -> pa.Array:
-    """The 128-bit hash of each row's key: keys are taken for equal if these are."""
-    words = np.stack([rows[name].to_numpy() for name in HASHES], axis=1)
-    return pa.Array.from_buffers(pa.binary(16), rows.num_rows, [None, pa.py_buffer(np.ascontiguousarray(words))])
-
-
-def _plain_bytes(hashes: pa.Array) -> bytes:
-    if not len(hashes):
-        return b""
-    buffer = hashes.buffers()[1]
-    return bytes(buffer[16 * hashes.offset : 16 * (hashes.offset + len(hashes))])
 
 
 def _together(one: Assignments | None, other: Assignments) -> Assignments:

@@ -25,14 +25,14 @@ import dataclasses
 import uuid
 from collections import OrderedDict
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol
 
 import pyarrow as pa
 
 from cepheid.errors import StateError
 from cepheid.spark.stream.checkpoint.identity import Identity
-from cepheid.spark.stream.state.bucket import BucketRuns, StreamWork
 from cepheid.spark.stream.state.format import read, table_bytes, table_from, written
+from cepheid.spark.stream.state.pending import AnyBucket, Bucket, BucketWork
 
 PIECE = 1 << 20
 """Bytes of a base in one value of the state store."""
@@ -79,7 +79,8 @@ class _Remembered:
     start: str
     step: int
     name: str
-    bucket: BucketRuns
+    bucket: Any
+    """Of the kind that the start of the query works with."""
     size: int
 
 
@@ -109,28 +110,28 @@ class Handle(Protocol):
     def getMapState(self, stateName: str, userKeySchema: str, valueSchema: str, /) -> Values: ...
 
 
-class BucketStore:
+class BucketStore(Generic[AnyBucket]):
     """The state variables of the operator; they always speak of the bucket that Spark is at."""
 
-    def __init__(self, handle: Handle, work: StreamWork) -> None:
+    def __init__(self, handle: Handle, work: BucketWork[AnyBucket]) -> None:
         self.work = work
         self.head = handle.getValueState("head", "value binary")
         self.base = handle.getMapState("base", "piece int", "value binary")
         self.journal = handle.getMapState("journal", "step long", "value binary")
 
-    def load(self, bucket_id: int) -> tuple[Head, BucketRuns]:
+    def load(self, bucket_id: int) -> tuple[Head, AnyBucket]:
         """The bucket as it was committed last, or an empty one."""
         saved = self.head.get()
         if saved is None:
             birth = uuid.uuid4().hex
-            return Head(birth, 0, "", -1, 0, 0, 0, 0, None, False), BucketRuns(self.work)
+            return Head(birth, 0, "", -1, 0, 0, 0, 0, None, False), self.work.new_bucket()
         head = head_of(bytes(saved[0]), bucket_id, self.work.identity)
         return head, self._remembered(head, bucket_id) or self.restored(head, bucket_id)
 
     def save(
         self,
         head: Head,
-        bucket: BucketRuns,
+        bucket: AnyBucket,
         events: pa.Table | None,
         timer: int | None,
         ended: bool,
@@ -172,33 +173,34 @@ class BucketStore:
         _remember(self.work.start, new, bucket)
         return Saved(new, base_bytes + journal_bytes, size + len(saved_head))
 
-    def _remembered(self, head: Head, bucket_id: int) -> BucketRuns | None:
+    def _remembered(self, head: Head, bucket_id: int) -> AnyBucket | None:
         """The live bucket of this worker, with the steps that other workers have done since; None if it is of no
         use."""
         kept = _MEMORY.pop(head.birth, None)
         if kept is None or kept.start != self.work.start or not head.base_step <= kept.step <= head.step:
             return None
+        bucket: AnyBucket = kept.bucket
         if kept.step == head.step:
-            return kept.bucket if kept.name == head.name else None
+            return bucket if kept.name == head.name else None
         fields, _ = self._entry(kept.step, bucket_id)
         if fields["name"] != kept.name:
             return None
-        self._replay(kept.bucket, kept.step + 1, head, bucket_id)
-        return kept.bucket
+        self._replay(bucket, kept.step + 1, head, bucket_id)
+        return bucket
 
-    def restored(self, head: Head, bucket_id: int) -> BucketRuns:
+    def restored(self, head: Head, bucket_id: int) -> AnyBucket:
         """The bucket as it was committed last, read from the store."""
-        bucket = BucketRuns(self.work)
+        bucket = self.work.new_bucket()
         if head.base_step:
             pieces = [self.base.getValue((piece,)) for piece in range(head.base_pieces)]
             if any(piece is None for piece in pieces):
                 raise _missing(f"a piece of the base of bucket {bucket_id}")
             saved = b"".join(bytes(piece[0]) for piece in pieces if piece is not None)
-            bucket = BucketRuns.from_bytes(self.work, saved, f"the base of bucket {bucket_id}")
+            bucket = self.work.saved_bucket(saved, f"the base of bucket {bucket_id}")
         self._replay(bucket, head.base_step + 1, head, bucket_id)
         return bucket
 
-    def _replay(self, bucket: BucketRuns, first: int, head: Head, bucket_id: int) -> None:
+    def _replay(self, bucket: AnyBucket, first: int, head: Head, bucket_id: int) -> None:
         """Handle the events of all steps from the first one on once more; what they decide has been given out."""
         for step in range(first, head.step + 1):
             _, parts = self._entry(step, bucket_id)
@@ -239,7 +241,7 @@ def _missing(what: str) -> StateError:
     )
 
 
-def _remember(start: str, head: Head, bucket: BucketRuns) -> None:
+def _remember(start: str, head: Head, bucket: Bucket) -> None:
     """Keep a live bucket for the next step, within what memory allows."""
     _MEMORY[head.birth] = _Remembered(start, head.step, head.name, bucket, head.base_bytes + head.journal_bytes)
     while len(_MEMORY) > 1 and sum(kept.size for kept in _MEMORY.values()) > REMEMBERED:

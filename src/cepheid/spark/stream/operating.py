@@ -1,0 +1,39 @@
+"""The stateful operator put on a stream: the step that all plans of streams share.
+
+In: rows with the hash of their key, as a plan prepared them, and what the workers must know. Out: the stream after the
+operator, cells by kind. Called by `plan` and `row_plan`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from cepheid.spark.keys import HASHES
+from cepheid.spark.shipping import mapped
+from cepheid.spark.stream.accounts import counted
+from cepheid.spark.stream.control import ends
+from cepheid.spark.stream.operator import OUTPUT, StreamOperator
+from cepheid.spark.stream.state.pending import BucketWork
+from cepheid.spark.workers import BUCKET, PAYLOAD, Pack
+
+
+def bucket_of_key(ids: Sequence[int]) -> Column:
+    """The bucket that a row's key belongs to."""
+    place = F.pmod(F.col(HASHES[0]), F.lit(len(ids))) + 1
+    return F.element_at(F.array(*[F.lit(number) for number in ids]), place.cast("int"))
+
+
+def operated_by(
+    prepared: DataFrame, lines: DataFrame | None, bucket_ids: Sequence[int], work: BucketWork[Any], observed: str
+) -> DataFrame:
+    """The stream after the operator. `lines`: the control source, which may end the input; `observed`: the name of the
+    counts in the query's progress."""
+    packed = mapped(prepared, Pack(), f"`{BUCKET}` int, `{PAYLOAD}` binary")
+    if lines is not None:
+        packed = packed.unionByName(ends(lines, bucket_ids, BUCKET, PAYLOAD))
+    operated = packed.groupBy(BUCKET).transformWithStateInPandas(StreamOperator(work), OUTPUT, "append", "EventTime")
+    return operated.observe(observed, *counted())

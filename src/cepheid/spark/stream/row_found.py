@@ -1,0 +1,88 @@
+"""What a row pattern finds in a stream: the face that users see.
+
+In: a plan. Out: streaming DataFrames, and one query for all of them. Made by `RowPattern.match` and `cepheid.sql`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from itertools import count
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming.query import StreamingQuery
+
+from cepheid.errors import InputError
+from cepheid.spark.stream.operator import LATE, MATCHES, REJECTED
+from cepheid.spark.stream.query import Starting, require_rocksdb, started
+from cepheid.spark.stream.row_plan import RowStreamPlan
+from cepheid.spark.stream.sinks import Sink
+
+_NUMBERS = count()
+"""Several clauses may meet in one query, where each name of counts may occur once."""
+
+
+class FoundRowsInStream:
+    """What a row pattern finds in a stream.
+
+    `matches`, `late` and `rejected` are for queries of your own, each with its own state. `start` runs all outputs in
+    one query with one state, and can flush.
+    """
+
+    def __init__(self, plan: RowStreamPlan) -> None:
+        self.plan = plan
+
+    @cached_property
+    def matches(self) -> DataFrame:
+        """The table that MATCH_RECOGNIZE is: partition columns, measures and, with ALL ROWS, all other columns."""
+        self._refuse_the_end()
+        return self._output(MATCHES)
+
+    @cached_property
+    def late(self) -> DataFrame:
+        """The rows that the watermark had already passed, unchanged."""
+        return self._output(LATE)
+
+    @cached_property
+    def rejected(self) -> DataFrame:
+        """The rows that could not be used, unchanged, with the reason."""
+        return self._output(REJECTED)
+
+    def start(
+        self,
+        *,
+        checkpoint: str,
+        matches: Sink | None = None,
+        late: Sink | None = None,
+        rejected: Sink | None = None,
+        trigger: str | Mapping[str, Any] | None = None,
+        name: str | None = None,
+        flush: bool = False,
+        on_error: str = "stop",
+        idle: str | None = None,
+    ) -> StreamingQuery:
+        """Start one query for all outputs that have a sink, and return it.
+
+        `trigger`, `flush` and `idle` are those of `Pattern.match(...).start`: a flush ends the input, so that `$` and
+        open matches are decided. `on_error` says what happens if a row exceeds a limit or its conditions cannot be
+        computed: `"stop"` stops the query, `"skip_key"` puts the rows of its key that are at hand out as rejected.
+        """
+        if not flush:
+            self._refuse_the_end()
+        sinks = {MATCHES: matches, LATE: late, REJECTED: rejected}
+        given = {kind: sink for kind, sink in sinks.items() if sink is not None}
+        return started(self.plan, Starting(checkpoint, given, trigger, name, flush, on_error, idle))
+
+    def _refuse_the_end(self) -> None:
+        if self.plan.needs_the_end:
+            raise InputError(
+                "every match of this pattern ends with $, the last row of its partition, and a stream has no last row "
+                "until its input is over.\n"
+                "  Leave $ out, or end the input: RowPattern.match(...).start(..., flush=True)."
+            )
+
+    def _output(self, kind: str) -> DataFrame:
+        require_rocksdb(self.plan.session)
+        observed = f"{kind}.{self.plan.fingerprint[:8]}.{next(_NUMBERS)}"
+        return self.plan.rows_of(kind)(self.plan.operated(observed=observed))

@@ -1,0 +1,155 @@
+"""What every bucket of a stream's keys has: the events that wait for the watermark, and what the others ask of it.
+
+In: rows as Spark prepared them, and how far the watermark is. Out: the rows that are due. `BucketRuns` keeps the
+partial matches of a pattern beside them, `BucketRows` the open rows of a row pattern; the operator and the store know a
+`Bucket`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cepheid.spark.keys import HASHES
+from cepheid.spark.stream.time import NO_WATERMARK, TIME
+
+FEW = 1_024
+"""Held rows below this number are not worth tidying."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """What was decided in one step; None where there is nothing."""
+
+    matches: pa.Table | None
+    timeouts: pa.Table | None
+
+
+class Bucket(Protocol):
+    """A bucket as the operator and the store know it."""
+
+    watermark: int
+    handled: int
+    """How many events the last `advance` has handled."""
+    stopped: tuple[bytes, int | None] | None
+    """Where the engine stopped with an error: the key's hash, and the time of the event if it was at one."""
+
+    @property
+    def pending_events(self) -> int: ...
+    @property
+    def live_runs(self) -> int: ...
+    def receive(self, events: pa.Table) -> None: ...
+    def advance(self, watermark: int, is_end: bool = False) -> Decided: ...
+    def catch_up(self, watermark: int) -> None: ...
+    def deadline(self) -> int | None: ...
+    def refuse(self, key: bytes, time: int | None, watermark: int | None) -> tuple[pa.Table, bool]: ...
+    def named(self, key: bytes) -> str: ...
+    def to_bytes(self) -> bytes: ...
+
+
+AnyBucket = TypeVar("AnyBucket", bound=Bucket)
+Made = TypeVar("Made", bound=Bucket, covariant=True)
+
+
+class BucketWork(Protocol[Made]):
+    """What the operator and the store must know; travels to other processes."""
+
+    @property
+    def shown(self) -> tuple[str, ...]: ...
+    @property
+    def identity(self) -> str: ...
+    @property
+    def is_arrival(self) -> bool: ...
+    @property
+    def on_error(self) -> str: ...
+    @property
+    def start(self) -> str: ...
+    @property
+    def only_counts(self) -> bool: ...
+    def new_bucket(self) -> Made: ...
+    def saved_bucket(self, saved: bytes, what: str) -> Made: ...
+
+
+class PendingEvents:
+    """The events of a bucket that wait for the watermark."""
+
+    def __init__(self) -> None:
+        self.pending: pa.Table | None = None
+        self.watermark = NO_WATERMARK
+        self.handled = 0
+        self.stopped: tuple[bytes, int | None] | None = None
+
+    @property
+    def pending_events(self) -> int:
+        return 0 if self.pending is None else int(self.pending.num_rows)
+
+    def receive(self, events: pa.Table) -> None:
+        """Let further events wait for the watermark."""
+        if self.pending is not None:  # another start of the query may name the columns in another order
+            events = pa.concat_tables([self.pending, events.select(self.pending.column_names)])
+        self.pending = events
+
+    def is_due(self, watermark: int | None) -> pa.Array | pa.ChunkedArray | None:
+        """Which of the pending events are to be handled; no watermark: all of them."""
+        if self.pending is None:
+            return None
+        return pa.repeat(True, len(self.pending)) if watermark is None else pc.less_equal(self.pending[TIME], watermark)
+
+    def take_due(self, is_due: pa.Array | pa.ChunkedArray | None) -> pa.Table | None:
+        """Take the events that are due out of those that wait; None if there are none."""
+        if is_due is None or not pc.any(is_due).as_py():
+            return None
+        assert self.pending is not None
+        due = self.pending.filter(is_due).combine_chunks()
+        self.pending = self.pending.filter(pc.invert(is_due)).combine_chunks()
+        return due
+
+    def first_pending(self) -> int | None:
+        """The time of the first event that waits."""
+        if not self.pending_events:
+            return None
+        assert self.pending is not None
+        time: int = pc.min(self.pending[TIME]).as_py()
+        return time
+
+    def refuse_due(
+        self, key: bytes, time: int | None, watermark: int | None, shown: tuple[str, ...]
+    ) -> pa.Table | None:
+        """Take the events of a key that are due out of those that wait, those of one time or all."""
+        is_due = self.is_due(None if watermark is None else max(self.watermark, watermark))
+        if self.pending is None or is_due is None:
+            return None
+        is_meant = pc.and_(is_due, pc.equal(key_hashes(self.pending), pa.scalar(key, pa.binary(16))))
+        if time is not None:
+            is_meant = pc.and_(is_meant, pc.equal(self.pending[TIME], time))
+        refused = self.pending.filter(is_meant).select(list(shown))
+        self.pending = self.pending.filter(pc.invert(is_meant)).combine_chunks()
+        return refused
+
+
+def key_hashes(rows: pa.Table) -> pa.Array:
+    """The 128-bit hash of each row's key: keys are taken for equal if these are."""
+    words = np.stack([rows[name].to_numpy() for name in HASHES], axis=1)
+    return pa.Array.from_buffers(pa.binary(16), rows.num_rows, [None, pa.py_buffer(np.ascontiguousarray(words))])
+
+
+def hashes_bytes(hashes: pa.Array) -> bytes:
+    """Hashes of keys as bytes."""
+    if not len(hashes):
+        return b""
+    buffer = hashes.buffers()[1]
+    return bytes(buffer[16 * hashes.offset : 16 * (hashes.offset + len(hashes))])
+
+
+def hashes_from(saved: bytes) -> pa.Array:
+    """The hashes that `hashes_bytes` wrote."""
+    return pa.Array.from_buffers(pa.binary(16), len(saved) // 16, [None, pa.py_buffer(saved)])
+
+
+def key_named(row: dict[str, Any] | None) -> str:
+    """How an error calls a key, by the key columns of one of its rows."""
+    return ", ".join(f"{name} = {value!r}" for name, value in (row or {}).items()) or "all events"

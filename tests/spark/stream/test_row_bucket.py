@@ -1,0 +1,174 @@
+"""Row patterns on streams: however rows are cut into steps the result is that of a batch, and each match comes out as
+soon as no preferred one can come any more."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from rowpattern.clauses import clauses, tables
+from spark.stream.row_stream import RowStream
+
+from cepheid import SkipError
+from cepheid.engine.tables.representation import NotCompiled
+from cepheid.errors import CepheidError, LimitError
+from cepheid.rows.row_order import ordered
+from cepheid.rows.row_patterns import by_reference
+
+SECOND = 1_000_000
+
+
+def timed(table: pa.Table, gap: int = SECOND) -> pa.Table:
+    """The rows with a time each, a second apart."""
+    return table.append_column("ts", pa.array(gap * np.arange(1, table.num_rows + 1), pa.timestamp("us", "UTC")))
+
+
+def plain(rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+    return [tuple("nan" if isinstance(v, float) and math.isnan(v) else v for v in row.values()) for row in rows]
+
+
+def by_key(rows: list[dict[str, Any]]) -> dict[Any, list[tuple[Any, ...]]]:
+    found: dict[Any, list[tuple[Any, ...]]] = {}
+    for row, values in zip(rows, plain(rows), strict=True):
+        found.setdefault(row.get("p"), []).append(values)
+    return found
+
+
+def streamed(stream: RowStream, table: pa.Table, cuts: list[int], lag: int) -> list[dict[str, Any]]:
+    """All that comes out of rows that come in steps; the watermark is some rows behind."""
+    found, times = [], table["ts"].cast(pa.int64()).to_pylist()
+    for begin, end in zip([0, *cuts], [*cuts, table.num_rows], strict=True):
+        found += stream.step(table.slice(begin, end - begin), times[end - 1 - lag] if end > lag else -1)
+    return found + stream.end()
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+@given(clauses(), tables(), st.data())
+def test_any_cut_into_steps_is_one_batch(clause: str, table: pa.Table, data: st.DataObject) -> None:
+    table = timed(table)
+    clause = clause.replace("ORDER BY t", "ORDER BY ts")
+    if data.draw(st.booleans(), "within"):
+        seconds = data.draw(st.integers(1, 6), "seconds")
+        clause = clause.replace(" SUBSET", f" WITHIN INTERVAL '{seconds}' SECOND SUBSET")
+    cuts = sorted(data.draw(st.sets(st.integers(1, table.num_rows)), "cuts"))
+    try:
+        stream = RowStream(clause, table.schema, data.draw(st.booleans(), "forgetful"))
+    except NotCompiled:
+        assume(False)
+    rows = ordered(table, stream.bound.partition_by, stream.bound.order_by)
+    expected: Any
+    try:
+        expected = by_key(by_reference(stream.bound, rows, max_steps=20_000).to_pylist())
+    except LimitError:
+        assume(False)
+    except CepheidError as error:
+        with pytest.raises(type(error)):
+            streamed(stream, table, cuts, data.draw(st.integers(0, 2), "lag"))
+        return
+    try:
+        found = streamed(stream, table, cuts, data.draw(st.integers(0, 2), "lag"))
+    except LimitError:
+        assume(False)
+    assert by_key(found) == expected
+
+
+def moments(pattern: str, defines: str, labels: str, more: str = "", measures: str = "COUNT(*) AS n") -> list[Any]:
+    """After which row each match comes out: (rows seen, its first row, its length); `e`: at the end."""
+    clause = f"ORDER BY ts MEASURES FIRST(i) AS f, {measures} {more} PATTERN ({pattern})"
+    table = timed(pa.table({"i": range(len(labels)), "x": list(labels)}))
+    stream, found = RowStream(clause + (f" DEFINE {defines}" if defines else ""), table.schema), []
+    for number in range(table.num_rows):
+        rows = stream.step(table.slice(number, 1), SECOND * (number + 1))
+        found += [(number + 1, row["f"], row["n"]) for row in rows]
+    return found + [("e", row["f"], row["n"]) for row in stream.end()]
+
+
+ABC = "A AS x = 'a', B AS x = 'b', C AS x = 'c'"
+A = "A AS x = 'a'"
+AB = f"{A}, B AS x = 'b'"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "defines", "labels", "expected"),
+    [
+        ("A B+?", AB, "abbab", [(2, 0, 2), (5, 3, 2)]),  # reluctant: at once
+        ("A B+", AB, "abbab", [(4, 0, 3), ("e", 3, 2)]),  # greedy: when the next row is no B
+        ("A B+ C", ABC, "abbcx", [(4, 0, 4)]),
+        ("A B C | A B", ABC, "abxabc", [(3, 0, 2), (6, 3, 3)]),  # the preferred way is still alive after b
+        ("A B | A B C", ABC, "abc", [(2, 0, 2)]),
+        ("A{2,3}", A, "aaaaxaa", [(3, 0, 3), ("e", 5, 2)]),
+        ("A $", A, "aa", [("e", 1, 1)]),
+        ("^ A", A, "aa", [(1, 0, 1)]),
+        ("A? B", AB, "ab", [(2, 0, 2)]),
+        ("PERMUTE(A, B)", AB, "xba", [(3, 1, 2)]),
+        ("A", "A AS x = 'a' AND NEXT(x) = 'b'", "aab", [(3, 1, 1)]),  # NEXT waits for its row
+        ("A", "A AS x = 'a' AND NEXT(x, 2) = 'b'", "aabx", [(3, 0, 1)]),
+        ("A B", "A AS PREV(x) = 'c', B AS x = 'b'", "cab", [(3, 1, 2)]),
+        ("A B+", "B AS x = 'b' AND NEXT(FIRST(x), 1) = 'b'", "abbx", [(4, 0, 3)]),
+    ],
+)
+def test_a_match_comes_out_as_soon_as_it_is_decided(
+    pattern: str, defines: str, labels: str, expected: list[Any]
+) -> None:
+    assert moments(pattern, defines, labels) == expected
+
+
+def test_a_match_waits_for_the_rows_that_its_measures_read() -> None:
+    assert moments("A", A, "ab", measures="COUNT(*) AS n, NEXT(x) AS after") == [(2, 0, 1)]
+    assert moments("A B", AB, "ab", measures="COUNT(*) AS n, NEXT(FIRST(x)) AS after") == [(2, 0, 2)]
+    assert moments("A B", AB, "abc", measures="COUNT(*) AS n, NEXT(CLASSIFIER()) AS after") == [(2, 0, 2)]
+
+
+def test_skipping_and_numbers_go_on_across_steps() -> None:
+    found = moments("A B", "", "xxxx", "AFTER MATCH SKIP TO NEXT ROW", "MATCH_NUMBER() AS n")
+    assert found == [(2, 0, 1), (3, 1, 2), (4, 2, 3)]
+    with pytest.raises(SkipError):
+        moments("A B", AB, "ab", "AFTER MATCH SKIP TO FIRST A")
+
+
+def test_unmatched_rows_come_out_when_no_match_can_begin_there() -> None:
+    clause = (
+        "ORDER BY ts MEASURES MATCH_NUMBER() AS n ALL ROWS PER MATCH WITH UNMATCHED ROWS PATTERN (A B) DEFINE " + AB
+    )
+    table = timed(pa.table({"x": list("xaabx")}))
+    stream = RowStream(clause, table.schema)
+    found = [[row["n"] for row in stream.step(table.slice(n, 1), SECOND * (n + 1))] for n in range(5)]
+    assert found == [[None], [], [None], [1, 1], [None]]
+
+
+def test_time_alone_decides_what_within_leaves_open() -> None:
+    clause = "ORDER BY ts MEASURES COUNT(*) AS n PATTERN (A B*) WITHIN INTERVAL '3' SECOND DEFINE B AS x = 'b'"
+    table = timed(pa.table({"x": list("abb")}))
+    stream = RowStream(clause, table.schema)
+    assert stream.step(table.slice(0, 2), 2 * SECOND) == []
+    assert stream.bucket.deadline() == 4 * SECOND - 1  # a row at second 4 would be 3 seconds after the first one
+    assert stream.step(None, 4 * SECOND - 2) == []
+    assert stream.step(None, 4 * SECOND - 1) == [{"n": 2}]
+    assert stream.bucket.deadline() is None
+    assert stream.end() == []
+
+
+def test_only_rows_that_can_still_matter_are_kept() -> None:
+    table = timed(pa.table({"p": ["k", "l"] * 500, "x": [*"aab" * 333, "x"]}))
+    clause = "PARTITION BY p ORDER BY ts MEASURES COUNT(*) AS n PATTERN (A B) DEFINE A AS x = 'a', B AS x = 'b'"
+    stream = RowStream(clause, table.schema)
+    stream.step(table, 1000 * SECOND)
+    assert stream.bucket.rows is not None and stream.bucket.rows.num_rows <= 2
+    before = RowStream(clause.replace("x = 'a'", "x = PREV(x, 3)"), table.schema)
+    before.step(table, 1000 * SECOND)
+    assert before.bucket.rows is not None and before.bucket.rows.num_rows <= 8
+
+
+def test_keys_are_forgotten_where_nothing_depends_on_them() -> None:
+    names = [f"k{n}" for n in range(5_000)]
+    table = timed(pa.table({"p": names, "x": ["x"] * len(names)}))
+    clause = "PARTITION BY p ORDER BY ts MEASURES {} PATTERN (A B) DEFINE A AS x = 'a'"
+    for measure, expected in (("COUNT(*) AS n", 0), ("MATCH_NUMBER() AS n", 5_000)):
+        stream = RowStream(clause.format(measure), table.schema, forgetful=True)
+        stream.step(table, len(names) * SECOND)
+        assert len(stream.bucket.keys) == expected
