@@ -87,7 +87,7 @@ format: install
 lock:
 	@scripts/make-venv.sh $(VENV)
 	$(RUN) pip install --quiet uv
-	$(RUN) uv pip compile pyproject.toml --extra spark --extra cli --extra connect --group dev --universal --upgrade --generate-hashes \
+	$(RUN) uv pip compile pyproject.toml --extra spark --extra cli --extra connect --extra studio --group dev --universal --upgrade --generate-hashes \
 		--no-annotate --custom-compile-command "make lock" --quiet --output-file requirements.lock
 
 java:

@@ -36,6 +36,8 @@ class Settings:
     stocks: Path | None = None
     flink: Path | None = None
     """The directory with FlinkCEP's jars."""
+    core: Path | None = None
+    """The program that runs CORE (see `windows`)."""
     cases: tuple[str, ...] = ()
     """The rows of a section to measure; all if empty."""
     keep: Callable[[Any], None] = lambda section: None

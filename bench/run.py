@@ -30,7 +30,10 @@ SECTIONS = {
     "windows": "windows",
     "growth": "growth",
     "sql": "row_patterns",
+    "rules": "rules",
     "streaming": "streaming",
+    "hot": "hot_key",
+    "why": "why",
 }
 """Each section, and the module whose `measure(settings)` gives it. A module with a `draw(section)` gives a picture too.
 Modules are imported when they are needed: some need Spark."""
@@ -49,6 +52,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--smoke", action="store_true", help="everything tiny, in seconds, to see that it works")
     parser.add_argument("--stocks", type=Path, help="where stocks.stream.xz lies")
     parser.add_argument("--flink", type=Path, help="the directory with FlinkCEP's jars; see experiments/semantics")
+    parser.add_argument("--core", type=Path, help="the program that runs CORE; see bench/windows.py")
     parser.add_argument("--json", type=Path, help="write the results as JSON")
     parser.add_argument("--markdown", type=Path, help="write the results as Markdown")
     parser.add_argument("--plots", type=Path, help="a directory for the pictures")
@@ -74,7 +78,9 @@ def main() -> int:
         if given.markdown:
             given.markdown.write_text(as_markdown(facts, measured), encoding="utf-8")
 
-    settings = Settings(repeat, given.events, given.smoke, given.stocks, given.flink, tuple(given.case), write)
+    settings = Settings(
+        repeat, given.events, given.smoke, given.stocks, given.flink, given.core, tuple(given.case), write
+    )
     console = Console(width=None if Console().is_terminal else 200)
     facts = environment()
     console.print(headline(facts), highlight=False)

@@ -65,6 +65,7 @@ def test_an_argument_that_there_is_not() -> None:
 @pytest.mark.parametrize("name", Limits.__slots__)
 def test_limits(name: str, value: Any) -> None:
     if (name, value) == ("max_state_bytes", None):  # a share of the memory
+        assert Limits(**{name: value}).max_state_bytes is None
         return
     with pytest.raises(InputError, match=name):
         Limits(**{name: value})

@@ -18,6 +18,7 @@ from cepheid.errors import (
 from cepheid.options import Limits
 from cepheid.pattern import Pattern
 from cepheid.row_pattern import RowPattern, sql
+from cepheid.rules.pattern_set import PatternSet
 from cepheid.syntax import skip
 from cepheid.syntax.combinations import all_of, one_of
 from cepheid.version import VERSION as __version__
@@ -31,6 +32,7 @@ __all__ = [
     "Limits",
     "MalformedPatternError",
     "Pattern",
+    "PatternSet",
     "RowPattern",
     "SkipError",
     "StateError",

@@ -5,8 +5,10 @@ Thin: the builder is in `syntax`, the meaning in the rooms below, which are impo
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from difflib import get_close_matches
 from html import escape
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
@@ -26,6 +28,7 @@ from cepheid.options import (
     Time,
     bucket_count,
     checked_nulls,
+    count,
     identifier,
     known_arguments,
     limits_of,
@@ -44,6 +47,7 @@ if TYPE_CHECKING:
     from cepheid.engine.tables.tabulate import Options
     from cepheid.explain import Diagram, Explanation
     from cepheid.explain.found import FoundRows
+    from cepheid.explain.why.document import Why
     from cepheid.rows.in_memory import Found
     from cepheid.rows.steps import Events
     from cepheid.spark.batch import DataFrame
@@ -85,9 +89,10 @@ class Pattern(PatternBuilder):
         """Find the pattern in rows in memory: dicts, a pandas DataFrame or an Arrow table.
 
         `partition_by` names the columns whose values all events of a match share; leave it out if the pattern names
-        them itself. `order_by` names the time of the events, then columns that break ties; without it, rows are taken
-        in the order given. Rows with NULL in these columns are an error; `nulls="drop"` drops them instead. The end of
-        the rows is the end of the input: everything that still waits is decided.
+        them itself. A dict gives a key by step: `{"ip": {"a": "host_ip", "b": "source_ip"}}`. `events` may be a dict as
+        well, with a table for each element. `order_by` names the time of the events, then columns that break ties;
+        without it, rows are taken in the order given. Rows with NULL in these columns are an error; `nulls="drop"`
+        drops them instead. The end of the rows is the end of the input: everything that still waits is decided.
 
         `measures`, `columns` and `rows` shape the result as in `match`. `time_zone` is what Spark calls the session's
         time zone: its clock is read by `HOUR(ts)`, and by `TIMESTAMP '…'` where the text names no zone.
@@ -103,14 +108,14 @@ class Pattern(PatternBuilder):
         from cepheid.explain.found import FoundRows, Search
         from cepheid.rows.in_memory import count_rows, match_rows
 
-        self.check()
+        self._checked(measures, partition_by)
         known_arguments(single, "match_events", SingleLimits.__annotations__)
         asked = Asked.of(measures, columns, rows)
         checked_nulls(nulls)
         zone_of(time_zone)
         order = names(order_by, "order_by")
         given = self._events(events, partition_by, order, time_zone)
-        options = _engine_options(limits_of(limits, single))
+        options = engine_options(limits_of(limits, single))
 
         def found(asked: Asked) -> Found:
             return match_rows(self.tree, given, given.partition_by, order, options, asked, nulls, time_zone)
@@ -118,7 +123,7 @@ class Pattern(PatternBuilder):
         def counts() -> pa.Table:
             return count_rows(self.tree, given, given.partition_by, order, options, asked.measures, nulls, time_zone)
 
-        search = Search(self.tree, given, order)
+        search = Search(self.tree, given, order, nulls, options)
         whole = None if asked == EVERYTHING else lambda: found(EVERYTHING)
         return FoundRows(found(asked), search, whole, counts)
 
@@ -156,7 +161,7 @@ class Pattern(PatternBuilder):
         known_arguments(single, "count_events", SingleLimits.__annotations__)
         checked_nulls(nulls)
         zone_of(time_zone)
-        options = _engine_options(limits_of(limits, single))
+        options = engine_options(limits_of(limits, single))
         order = names(order_by, "order_by")
         given = self._events(events, partition_by, order, time_zone)
         asked = Asked.of(measures, None, "one")
@@ -178,8 +183,9 @@ class Pattern(PatternBuilder):
     ) -> FoundInDataFrame | FoundInStream:
         """Find the pattern in a DataFrame, batch or streaming: `.matches` and `.timeouts` are lazy DataFrames.
 
-        `partition_by` and `order_by` are as in `match_events`, but `order_by` is required; its first column is the
-        time. Rows with NULL in these columns are an error that shows them; `nulls="drop"` drops them instead.
+        `events`, `partition_by` and `order_by` are as in `match_events`, with DataFrames for tables, but `order_by` is
+        required; its first column is the time. Rows with NULL in these columns are an error that shows them;
+        `nulls="drop"` drops them instead.
 
         A match is one row: the partition columns, `match_id`, `start_time`, `end_time` and one column per variable, a
         struct if it takes one event, an array of structs if it may take more. `columns` selects what the structs hold.
@@ -237,14 +243,14 @@ class Pattern(PatternBuilder):
         """
         from cepheid.spark.batch import BatchPlan, Found
 
-        self.check()
+        self._checked(measures, partition_by)
         if _first(events).isStreaming:
             raise InputError("match_batch() was given a stream.\n  Use match_stream(), or match(), which takes both.")
         asked, order = Asked.of(measures, columns, rows), names(order_by, "order_by")
         given, keys, steps = self._frame(events, partition_by, order)
         limits = limits_of(limits)
         movement = Movement(buckets, shuffle, nulls, limits.max_bucket_bytes)
-        plan = BatchPlan(self.tree, given, keys, order, asked, movement, _engine_options(limits), steps)
+        plan = BatchPlan(self.tree, given, keys, order, asked, movement, engine_options(limits), steps)
         plan.tables(yes_or_no(timeouts, "timeouts"))
         return Found(plan)
 
@@ -277,16 +283,50 @@ class Pattern(PatternBuilder):
         from cepheid.spark.stream.plan import StreamPlan
         from cepheid.spark.stream.time import Timing
 
-        self.check()
+        self._checked(measures, partition_by)
         if not _first(events).isStreaming:
             raise InputError("match_stream() was given a batch.\n  Use match_batch(), or match(), which takes both.")
         asked, order = Asked.of(measures, columns, rows), names(order_by, "order_by")
         given, keys, steps = self._frame(events, partition_by, order)
-        options, timing = _engine_options(limits_of(limits)), Timing(watermark, max_ahead, time)
+        options, timing = engine_options(limits_of(limits)), Timing(watermark, max_ahead, time)
         count, name = bucket_count(buckets), identifier(id)
         plan = StreamPlan(self.tree, given, keys, order, asked, count, options, timing, name, steps)
         plan.tables(yes_or_no(timeouts, "timeouts"))
         return FoundInStream(plan)
+
+    def why(
+        self,
+        events: object,
+        *,
+        partition_by: Keys = None,
+        order_by: str | Iterable[str] | None = None,
+        key: Mapping[str, Any] | None = None,
+        most_rows: int = 10_000,
+        nulls: Nulls = "error",
+    ) -> Why:
+        """Say why the pattern finds what it finds in a batch DataFrame, or in rows in memory, and not more.
+
+        Conditions are counted over all rows, by one job. Runs are followed one by one for the `key` asked for, as in
+        `key={"tag": "watch"}`, or else for a few keys in which the most elements have events; `most_rows` bounds how
+        many of their rows. For rows in memory this is `match_events(…).why()`.
+        """
+        from cepheid.explain.why.document import Why
+
+        self.check()
+        checked_nulls(nulls)
+        order, most = names(order_by, "order_by"), count(most_rows, "most_rows")
+        one = next(iter(events.values()), None) if isinstance(events, Mapping) else events
+        if not hasattr(one, "sparkSession"):
+            found = self.match_events(events, partition_by=partition_by, order_by=order, nulls=nulls)
+            return found.why(key=key, most_rows=most)
+        from cepheid.spark.why import inquire
+
+        rows, keys, steps = self._frame(events, partition_by, order)
+        if rows.isStreaming:
+            raise InputError(
+                "why() was given a stream.\n  Ask about a batch of its rows: spark.read instead of readStream."
+            )
+        return Why(inquire(self.tree, rows, keys, order, key, engine_options(Limits()), most, nulls, steps).account)
 
     def as_transform(
         self,
@@ -318,7 +358,8 @@ class Pattern(PatternBuilder):
         )
 
     def bind(self, **values: ParameterValue) -> Self:
-        """Give values to the parameters of conditions, written `:name`. A value is never made part of a text.
+        """Give values to the parameters of conditions and measures, written `:name`. A value is never made part of a
+        text.
 
         >>> from cepheid import Pattern
         >>> large = Pattern.begin("a").where("amount > :limit")
@@ -329,8 +370,8 @@ class Pattern(PatternBuilder):
 
         known = parameters_of(self.tree)
         for name in values:
-            if name not in known:
-                written = ", ".join(f":{one}" for one in known) or "none"
+            if name not in known and get_close_matches(name, known):  # else a measure may have it
+                written = ", ".join(f":{one}" for one in known)
                 raise InputError(f"bind() has {name!r}, but no condition has :{name}.\n  There are: {written}.")
         bound = parameters({**dict(self.tree.parameters), **values})
         return type(self)(replace(self.tree, parameters=bound)).check()
@@ -342,6 +383,16 @@ class Pattern(PatternBuilder):
         check(self.tree)
         bind(self.tree, None)
         return self
+
+    def _checked(self, measures: Mapping[str, str] | None, partition_by: Keys) -> None:
+        """Check the pattern before a match, and warn if it defeats itself."""
+        from cepheid.conditions.parameters import refuse_unused
+        from cepheid.conditions.self_defeating import self_defeating
+
+        self.check()
+        refuse_unused(self.tree, (measures, partition_by))
+        for problem in self_defeating(self.tree):
+            warnings.warn(problem, stacklevel=3)
 
     def automaton(self) -> Automaton:
         """The automaton of the pattern; print it to read it. Windows that are durations are in microseconds."""
@@ -500,7 +551,7 @@ def _first(events: object) -> DataFrame:
     return require_dataframe(next(iter(events.values()), None) if isinstance(events, Mapping) else events)
 
 
-def _engine_options(limits: Limits) -> Options:
+def engine_options(limits: Limits) -> Options:
     from cepheid.engine.tables.tabulate import Options
 
     return Options(

@@ -9,6 +9,7 @@ from typing import Literal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from conformance.corner_cases import Json, cohort_cases
 from conformance.search import automaton_of, examine
@@ -16,13 +17,16 @@ from conformance.search import table_of as case_table
 from engine.kernel_answers import kernel_outcome
 from hypothesis import given, settings
 
-from cepheid import LimitError, Pattern, SkipError
+from cepheid import EvaluationError, InputError, LimitError, Pattern, SkipError
 from cepheid.automaton.model import Automaton, Continuation, Ending, Position, Take
+from cepheid.engine.assignments import Integers
 from cepheid.engine.columns import columns
-from cepheid.engine.counts import counted
-from cepheid.engine.matcher import count_partitions, match_partitions
+from cepheid.engine.counts import Summed, counted
+from cepheid.engine.matcher import Matcher, count_partitions, match_partitions
+from cepheid.engine.runs.live import count_live, described, events_held, live
+from cepheid.engine.runs.snapshot import snapshot
 from cepheid.engine.tables import compact
-from cepheid.engine.tables.tabulate import Options, tabulate
+from cepheid.engine.tables.tabulate import Options, Tables, tabulate
 from cepheid.explain import explain
 from cepheid.rows.arrange import arrange
 
@@ -66,7 +70,91 @@ def test_matches_are_counted_as_they_are_listed(case: Json) -> None:
         found, _ = match_partitions(tables, given_columns, events.bounds)
     except SkipError:
         return
-    assert np.array_equal(count_partitions(tables, given_columns, events.bounds), counted(found))
+    summed = some_sums(table)
+    one, other = count_partitions(tables, given_columns, events.bounds, summed), counted(found, summed)
+    assert np.array_equal(one.row, other.row) and np.array_equal(one.matches, other.matches)
+    assert np.array_equal(one.sums[:, 0], other.sums[:, 0])
+    assert np.allclose(*(np.ascontiguousarray(counts.sums[:, 1]).view(np.float64) for counts in (one, other)))
+    assert np.array_equal(in_parts(tables, table, summed), np.column_stack((one.row, one.matches, one.sums[:, 0])))
+
+
+def some_sums(table: pa.Table) -> Summed:
+    """The prices of the events that the first variable takes, as whole numbers; of the second one, as doubles."""
+    prices = pc.fill_null(table["price"], 0).to_numpy().astype(np.int64)
+    values = np.column_stack((prices, (prices / 3).view(np.int64)))
+    return Summed(np.array([0, 1]), np.array([False, True]), values)
+
+
+def in_parts(tables: Tables, table: pa.Table, summed: Summed) -> Integers:
+    """Row, number of matches and first sum, counted by a matcher that is given three events at a time."""
+    matcher, held, found = Matcher(tables), np.zeros(0, np.int64), []
+    for begin in range(0, table.num_rows, 3):
+        part = arrange(table.slice(begin, 3), (), ("t",))
+        new = matcher.columns_of(part)
+        held = np.append(held, np.arange(begin, begin + len(part.time)))
+        now = dataclasses.replace(summed, values=summed.values[held])
+        counts = matcher.count(new, np.array([0, len(part.time)]), np.array([0]), now)
+        found.append(np.column_stack((held[counts.row], counts.matches, counts.sums[:, 0])))
+        held = held[matcher.keep()]
+    return np.concatenate(found)
+
+
+def test_totals_of_measures_are_those_of_the_matches() -> None:
+    chance = random.Random(5)
+    rows = [
+        {"t": t, "key": chance.choice("xy"), "name": chance.choice("ab"), "price": chance.choice((None, 1, 2, 30))}
+        for t in range(60)
+    ]
+    measures = {"paid": "SUM(b.price)", "some": "COUNT(b.price)", "all": "COUNT(b.*)", "first": "SUM(a.price / 4.0)"}
+    loop = Pattern.begin("a").where(is_("a")).followed_by_any("b").where(is_("b")).one_or_more().allow_combinations()
+    for pattern in (loop.within(9), loop.within(9).skip("to_next"), loop.within(9).skip("past_last_event")):
+        found = pattern.match_events(rows, partition_by="key", order_by="t", measures=measures)
+        expected: dict[tuple[str, int], list[float]] = {}
+        for match in found.matches:
+            totals = expected.setdefault((match["key"], match["end_time"]), [0] * 5)
+            for place, value in enumerate((1, *(match[name] for name in measures))):
+                totals[place] += float(value)
+        counts = found.counts()
+        assert counts.equals(pattern.count_events(rows, partition_by="key", order_by="t", measures=measures))
+        assert counts.schema.field("paid").type == pa.int64()
+        given = {(row["key"], row["end_time"]): list(map(float, list(row.values())[2:])) for row in counts.to_pylist()}
+        assert given == expected and len(expected) > 10
+
+
+def test_what_cannot_be_added_up_is_refused() -> None:
+    rows = [{"t": 1, "name": "a", "price": 2**59}, {"t": 2, "name": "b", "price": 1}]
+    for text in ("MAX(v0_a.price)", "SUM(v0_a.price) + 1", "COUNT(DISTINCT v0_a.price)"):
+        with pytest.raises(InputError, match=r"counts\(\) cannot add up measure 'm'"):
+            any_of("ab").count_events(rows, order_by="t", measures={"m": text})
+    with pytest.raises(InputError, match="'matches' would name two columns"):
+        any_of("ab").count_events(rows, order_by="t", measures={"matches": "COUNT(v0_a.*)"})
+    many = [{**rows[0], "t": -t} for t in range(3)] + rows
+    for pattern in (any_of("ab"), any_of("ab").skip("to_next")):
+        with pytest.raises(EvaluationError, match=r"a sum over all matches is beyond 2\^60"):
+            pattern.count_events(many, order_by="t", measures={"m": "SUM(v0_a.price)"})
+
+
+def test_on_a_stream_memory_follows_the_events_in_the_window() -> None:
+    """A window of a hundred events: more than ten thousand partial matches, a few hundred histories. What no cohort
+    reaches is collected, and so are the events."""
+    tables = tabulate(automaton_typed(any_of("abcdz").within(100)), Options())
+    matcher, sizes, partial = Matcher(tables), [], []
+    for begin in range(0, 2_000, 50):
+        part = arrange(table_of("abcd" * 500).slice(begin, 50), (), ("t",))
+        matcher.feed(matcher.columns_of(part), np.array([0, 50]), np.array([0]))
+        matcher.forget(begin + 49)
+        matcher.keep()
+        sizes.append(len(snapshot(matcher)))
+        partial.append(count_live(matcher, begin + 49))
+    assert len(matcher.held.time) <= 100
+    assert min(partial[10:]) > 10_000 and max(sizes) < 60_000 and max(sizes[10:]) < 1.2 * min(sizes[10:])
+    runs, slots = live(matcher, 1_999)
+    shown = [one for run in runs.tolist() for one in described(matcher, run, 0, 1_999)]
+    assert len(set(shown)) == len(shown) == partial[-1] and set(slots) == {0}
+    assert all(one.events == tuple(sorted(one.events)) for one in shown)
+    assert events_held(matcher, runs) == list(range(len(matcher.held.time)))
+    matcher.forget(10_000)
+    assert matcher.slots == 0 and len(matcher.keep()) == 0
 
 
 def test_billions_of_matches_are_counted() -> None:
@@ -134,7 +222,10 @@ ANY = any_of("ab")
         (ANY.skip("to_next"), "single starts"),
         (ANY.skip("past_last_event"), "first run of each state"),
         (ANY.not_followed_by("c").where(is_("c")).within(5), "a not at its end"),
-        (Pattern.not_before("c").where(is_("c")).begin("a").followed_by_any("b").within(5), "a not at the start"),
+        (
+            Pattern.not_before("c").where("name = b.name").begin("a").followed_by_any("b").within(5),
+            "a not at the start compares",
+        ),
         (Pattern.begin("a").next("b"), "every link is strict"),
     ],
 )
@@ -147,9 +238,11 @@ def test_cohorts_are_for_all_else() -> None:
     for skip in ("no_skip", "past_last_event"):
         assert is_compact(ANY.within(5).skip(skip))
     assert is_compact(ANY)
+    assert is_compact(Pattern.not_before("c").where(is_("c")).begin("a").followed_by_any("b").within(5))
     assert not is_compact(ANY, timeouts=True)
     assert not is_compact(ANY, wanted=False)
     assert "same future are kept as one" in str(explain(ANY.tree))
+    assert "Each is kept by itself" in str(explain(ANY.skip("to_next").tree))
 
 
 def test_the_decision_knows_every_part_of_an_automaton() -> None:

@@ -8,7 +8,7 @@ from engine.test_state import automaton_of, part
 
 from cepheid import Pattern
 from cepheid.engine.matcher import Matcher
-from cepheid.engine.runs.live import described, live
+from cepheid.engine.runs.live import count_live, described, live
 from cepheid.engine.tables.tabulate import Options, tabulate
 from cepheid.rows.arrange import arrange
 
@@ -39,12 +39,11 @@ def fed(pattern: Pattern, text: str) -> Matcher:
     ],
 )
 def test_only_those_that_may_come_to_something(pattern: Pattern, text: str, moment: int, alive: int) -> None:
-    runs, slots = live(fed(pattern, text), moment)
-    assert len(runs) == len(slots) == alive
+    assert count_live(fed(pattern, text), moment) == alive
 
 
 def test_what_a_run_has_taken_and_waits_for() -> None:
     matcher = fed(AB.followed_by("c").where(C), "a1 b2")
     [run] = live(matcher, 2)[0].tolist()
-    found = described(matcher, run)
+    [found] = described(matcher, run, 0, 2)
     assert (found.variables, found.events, found.waits_for) == ((0, 1), (0, 1), (2,))

@@ -11,7 +11,7 @@ from hypothesis import given
 from rich.console import Console
 from syntax.strategies import patterns
 
-from cepheid import Pattern
+from cepheid import Pattern, all_of, skip
 from cepheid.automaton.dropping import why_all_rows_travel
 from cepheid.conditions import Schema, types
 from cepheid.explain import Execution, Explanation, explain, rows_that_travel
@@ -173,3 +173,38 @@ def test_lengths_are_told_in_words() -> None:
     assert "END once not_followed_by x = 3 for 90 seconds" in shown
     assert "00000" not in shown + str(pattern.diagram("mermaid", of="automaton"))
     assert "for 5" in str(Pattern.begin("a").not_followed_by("b").within(5, since="previous").explain())
+
+
+def test_a_negation_that_forbids_its_own_loop_is_warned_of() -> None:
+    run = Pattern.begin("a").where("k = 'a'").one_or_more().consecutive()
+    defeated = run.not_next("more").where("k='a'")
+    assert "only runs of a single event can match" in str(defeated.explain())
+    assert "write whole() on the loop" in str(defeated.explain())
+    rows = [{"t": t, "k": k} for t, k in enumerate("aab")]
+    with pytest.warns(UserWarning, match="'more' has the condition of the loop 'a'"):
+        assert [len(match["a"]) for match in defeated.match_events(rows, order_by="t")] == [1]
+    twice = Pattern.begin("a").where("k = 'a'").times(2).consecutive().not_next("more").where("k = 'a'")
+    assert "nothing can match" in str(twice.explain())
+    for sound in (
+        run.not_next("other").where("k = 'b'"),
+        run.not_followed_by("more").where("k = 'a'").within(5),
+        Pattern.begin("a").where("k = 'a'").not_next("more").where("k = 'a'"),
+        run.whole(),
+    ):
+        assert "write whole()" not in str(sound.explain())
+
+
+def test_a_loop_at_the_end_that_lists_every_length_is_told() -> None:
+    run = Pattern.begin("a").where("k = 'a'").one_or_more().within(5)
+    assert "all shorter ones" in str(run.explain())
+    assert "all shorter ones" not in str(run.skip(skip.past_last_event).explain())
+    assert "all shorter ones" not in str(Pattern.begin("a").where("k = 'a'").one_or_more().whole().within(5).explain())
+    assert "all shorter ones" not in str(Pattern.begin("a").where("k = 'a'").times(3).within(5).explain())
+    assert "all shorter ones" not in str(run.followed_by("b").where("k = 'b'").explain())
+
+
+def test_what_an_all_of_costs() -> None:
+    members = [Pattern.begin(name).where(f"k = '{name}'") for name in "abcd"]
+    text = str(Pattern.begin(all_of(*members)).explain())
+    assert "15 sets of members may have been taken before the last one" in text
+    assert "5 sets of members" in str(Pattern.begin(all_of(*members, at_least=2)).explain())

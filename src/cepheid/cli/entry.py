@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NoReturn, TextIO
 
 from cepheid import __version__
-from cepheid.cli import demonstration, querying, running, showing, state
+from cepheid.cli import asking, demonstration, querying, rules, running, showing, state, studio
 from cepheid.cli.failures import told
 from cepheid.errors import CepheidError
 
@@ -27,9 +27,13 @@ examples:
   cepheid explain pattern.json
   cepheid diagram pattern.json -o pattern.svg
   cepheid check readings.parquet pattern.json --partition-by tag --order-by ts
+  cepheid check rules/
+  cepheid test rules/
   cepheid run job.toml --set sinks.matches.path=out/today
   cepheid sql v-shapes.sql --table prices=prices.parquet
   cepheid state state/shoplifting
+  cepheid why job.toml --key tag=watch
+  cepheid studio readings.csv
 """
 
 
@@ -90,7 +94,10 @@ def _parser() -> argparse.ArgumentParser:
     running.add_to(commands)
     querying.add_to(commands)
     state.add_to(commands)
+    asking.add_to(commands)
+    studio.add_to(commands)
     showing.add_to(commands)
+    rules.add_to(commands)
     demonstration.add_to(commands)
     for command in commands.choices.values():
         command.add_argument("--debug", action="store_true", help="show the traceback of an error")

@@ -15,6 +15,7 @@ from rich.console import Console
 from cepheid.cli.colours import coloured
 from cepheid.cli.files import exists
 from cepheid.cli.patterns import HELP, load_pattern
+from cepheid.cli.rules import check_rules
 from cepheid.errors import InputError
 
 if TYPE_CHECKING:
@@ -45,11 +46,14 @@ def add_to(commands: Any) -> None:
     diagram.set_defaults(run=_diagram)
     check = commands.add_parser(
         "check",
-        help="check a pattern against the columns of data, without running it",
-        epilog="example: cepheid check readings.parquet pattern.json --partition-by tag --order-by ts",
+        help="check a pattern against the columns of data, or a directory of rules, without running it",
+        epilog="examples: cepheid check readings.parquet pattern.json --partition-by tag --order-by ts; "
+        "cepheid check rules/",
     )
-    check.add_argument("data", metavar="DATA", help="a Parquet, .csv or .json file, or a directory of Parquet")
-    check.add_argument("pattern", metavar="PATTERN", help=HELP)
+    check.add_argument(
+        "data", metavar="DATA", help="a Parquet, .csv or .json file, or a directory of Parquet; or RULES"
+    )
+    check.add_argument("pattern", metavar="PATTERN", nargs="?", help=f"{HELP}; none for a directory of rule files")
     check.add_argument("--partition-by", metavar="COLUMN", nargs="+", default=[], help="the key of the events")
     check.add_argument("--order-by", metavar="COLUMN", nargs="+", default=[], help="the time, then tie-breakers")
     check.set_defaults(run=_check)
@@ -87,6 +91,8 @@ def _diagram(arguments: argparse.Namespace) -> int:
 
 
 def _check(arguments: argparse.Namespace) -> int:
+    if arguments.pattern is None:
+        return check_rules(arguments.data)
     from cepheid.conditions import Schema, bind
     from cepheid.explain import explain
     from cepheid.rows.columns import column_named, time_unit

@@ -74,11 +74,11 @@ def _show(console: Console, session: SparkSession, checkpoint: str, most: int) -
     from cepheid.spark.stream.state.reader import StateReader
 
     reader = StateReader.open(session, checkpoint)
-    table = Table(*reader.key, "since", "last event", "has taken", "waits for")
+    table = Table(*reader.key, "since", "last event", "has taken", "waits for", "until")
     for row in reader.runs().orderBy("start_time", "last_time").limit(most).collect():
         taken = " ".join(one["variable"] for one in row["taken"])
         waits = " or ".join(row["waits_for"])
-        table.add_row(
-            *(str(row[name]) for name in reader.key), *map(str, (row["start_time"], row["last_time"])), taken, waits
-        )
+        times = [str(row[name]) for name in ("start_time", "last_time")]
+        until = "no end" if row["until"] is None else str(row["until"])
+        table.add_row(*(str(row[name]) for name in reader.key), *times, taken, waits, until)
     console.print(table)

@@ -145,6 +145,11 @@ def elements_of(pattern: PatternTree) -> Iterator[str]:
 def tables_of(pattern: PatternTree, given: Mapping[Any, Any]) -> tuple[dict[str, int], list[Any]]:
     """The number of each element's table, and the tables. Where several elements name one, it is one table."""
     elements = tuple(elements_of(pattern))
+    if not {str(name).casefold() for name in given} & {name.casefold() for name in elements}:
+        raise InputError(
+            f"events are a dict without any element of the pattern ({', '.join(elements)}).\n"
+            "  Give rows as a list of dicts; a dict gives a table for each element."
+        )
     by_element = _by_element(given, elements, "events", "a table")
     tables: list[Any] = []
     numbers: dict[str, int] = {}
@@ -217,7 +222,9 @@ def _by_element(given: Mapping[Any, Any], elements: tuple[str, ...], argument: s
     for name, value in given.items():
         if not isinstance(name, str) or name.casefold() not in folded:
             hint = did_you_mean(str(name), elements) or f"they are: {', '.join(elements)}"
-            raise InputError(f"{argument} has {name!r}, which is no element of the pattern.\n  {_sentence(hint)}")
+            shared = "\n  A table that all elements share is given by itself: a list of dicts, pandas, a DataFrame."
+            hint = _sentence(hint) + (shared if what == "a table" else "")
+            raise InputError(f"{argument} has {name!r}, which is no element of the pattern.\n  {hint}")
         found[folded[name.casefold()]] = value
     missing = [name for name in elements if name not in found]
     if missing:

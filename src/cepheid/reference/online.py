@@ -13,76 +13,32 @@ before the run itself if it still waits.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from math import inf
 
-from cepheid.automaton.model import Automaton, Continuation, Guard, Position, Take
+from cepheid.automaton.model import Automaton, Continuation, Guard, Take
 from cepheid.conditions import Taken, compile_predicate
+from cepheid.reference.observing import Cause, Observer, Verdict
 from cepheid.reference.outcome import Match, Timeout
+from cepheid.reference.runs import Moment, Pending, Place, Run
 from cepheid.reference.skipping import SkipFilter
 from cepheid.syntax.tree import Contiguity, Event, EventCount, NotLink
 
-Moment = int | float
-
-
-@dataclass(slots=True)
-class _Place:
-    """A position of the automaton that a run stands at, with what is still open there."""
-
-    position: Position
-    open: list[Continuation]
-    rivals: set[int]
-    """Greedy loops that may still take an event."""
-    endings: list[_Pending]
-
-
-@dataclass(slots=True)
-class _Pending:
-    """An ending that waits: for its trailing nots, each with the moment up to which it guards, and until whole loops
-    can take no more, each with the moment at which its time is over."""
-
-    nots: list[tuple[Guard, Moment]]
-    whole: list[tuple[Continuation, Moment]]
-
-    @property
-    def is_decided(self) -> bool:
-        return not self.nots and not self.whole
-
-
-@dataclass(slots=True)
-class _Run:
-    start: int
-    start_time: Moment
-    last: int
-    last_time: Moment
-    taken: tuple[tuple[int, int], ...]
-    """(index of event, variable) in order."""
-    registers: tuple[object, ...]
-    places: list[_Place] = field(default_factory=list)
-    is_complete: bool = False
-
-    @property
-    def is_open(self) -> bool:
-        return any(place.open for place in self.places)
-
-    @property
-    def endings(self) -> list[_Pending]:
-        return [ending for place in self.places for ending in place.endings]
-
-    def complete(self) -> None:
-        """The match is decided, so that nothing more is waited for at its end."""
-        self.is_complete = True
-        for place in self.places:
-            place.endings = []
+_LOST = {
+    Contiguity.STRICT: Cause.STRICT,
+    Contiguity.RELAXED: Cause.OPENER,
+    Contiguity.NON_DETERMINISTIC: Cause.TAKEN,  # such a link is never over
+}
+"""What it means that a link can pass over an event no more and did not take it."""
 
 
 class OnlineEvaluator:
-    """Runs one automaton over one partition."""
+    """Runs one automaton over one partition. An observer is told what becomes of every run."""
 
-    def __init__(self, automaton: Automaton) -> None:
+    def __init__(self, automaton: Automaton, observer: Observer | None = None) -> None:
         self.automaton = automaton
+        self._observer = observer
         self.matches: list[Match] = []
         self.timeouts: list[Timeout] = []
         self._tests = [compile_predicate(predicate) for predicate in automaton.predicates]
@@ -92,7 +48,7 @@ class OnlineEvaluator:
         self._count = window.events if isinstance(window, EventCount) else None
         self._within: Moment = window.length if window is not None and not isinstance(window, EventCount) else inf
         self._skip = SkipFilter(automaton.skip, automaton.variables)
-        self._runs: list[_Run] = []
+        self._runs: list[Run] = []
         self._events: list[Event] = []
         self._times: list[Moment] = []
         self._now: Moment = -inf
@@ -115,8 +71,8 @@ class OnlineEvaluator:
         self._events.append(event)
         self._times.append(time)
         self._own.clear()
-        queue: list[_Run] = []
-        decided: list[_Run] = []
+        queue: list[Run] = []
+        decided: list[Run] = []
         for run in self._runs:
             children, is_decided = self._continue(run, index, time)
             queue += [*children, run]
@@ -133,6 +89,34 @@ class OnlineEvaluator:
         self._emit(decided, time)
         self._runs = [run for run in self._runs if run.is_open or run.endings]
 
+    @property
+    def runs(self) -> Sequence[Run]:
+        """The runs that are kept, in the order of the queue."""
+        return self._runs
+
+    def is_forbidden(self, run: Run) -> bool:
+        """Whether a match emitted so far forbids its start (rule 8)."""
+        return self._skip.forbids(run.start)
+
+    def satisfied(self, predicates: Iterable[int], run: Run) -> list[int]:
+        """Those that the current event satisfies, for this run."""
+        return [predicate for predicate in predicates if self._holds(predicate, run)]
+
+    def deadline(self, run: Run, take: Take) -> Moment:
+        """When time is over for a TAKE: the least of the pattern's window and its bounds (rules 6 and 17)."""
+        ends = [run.start_time + self._within]
+        if take.gap is not None:
+            ends.append(run.last_time + take.gap)
+        for variable, length in take.since:
+            last = next((index for index, taker in reversed(run.taken) if taker == variable), None)
+            if last is not None:
+                ends.append(self._times[last] + length)
+        return min(ends)
+
+    def taken(self, run: Run) -> Taken:
+        """What a run has taken, as conditions read it."""
+        return self.automaton.registers.taken(run.registers, self._events_of(run))
+
     def advance_time(self, time: Moment) -> None:
         """Time moves on without an event, as a watermark makes it."""
         self._fall_due(time, including=True)
@@ -147,17 +131,17 @@ class OnlineEvaluator:
 
     # ── an event ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _begin(self, index: int, time: Moment) -> list[_Run]:
+    def _begin(self, index: int, time: Moment) -> list[Run]:
         """The runs that start at this event (rule 1)."""
         taking: dict[int, list[int]] = {}
-        nothing = _Run(index, time, index, time, (), self.automaton.registers.initial())
+        nothing = Run(index, time, index, time, (), self.automaton.registers.initial())
         for continuation in self.automaton.positions[0].continuations:
             take = continuation.take
             if self._holds(take.predicate, nothing) and not self._any(take.refused, nothing):
                 taking.setdefault(take.variable, []).append(take.target)
         return [self._child(nothing, variable, targets, index, time) for variable, targets in taking.items()]
 
-    def _continue(self, run: _Run, index: int, time: Moment) -> tuple[list[_Run], bool]:
+    def _continue(self, run: Run, index: int, time: Moment) -> tuple[list[Run], bool]:
         """The children of a run at this event, and whether the event decides that it is a match; the run keeps what is
         still open."""
         taking: dict[int, list[int]] = {}
@@ -169,43 +153,56 @@ class OnlineEvaluator:
             takers = self._rivals_that_could_take(place, run, time)
             still_open: list[Continuation] = []
             for continuation in place.open:
-                takes, stays = self._meet(continuation, run, is_next, takers)
+                takes, cause = self._meet(continuation, run, is_next, takers)
                 if takes:
                     taking.setdefault(continuation.take.variable, []).append(continuation.take.target)
-                if stays:
+                if cause is None:
                     still_open.append(continuation)
+                elif self._observer is not None:
+                    self._observer.ended(run, continuation, cause, time)
             place.open = still_open
-            place.endings = [ending for ending in place.endings if self._still_stands(ending, run, is_next, takers)]
+            place.endings = [
+                ending for ending in place.endings if self._still_stands(ending, run, is_next, takers, time)
+            ]
             is_decided = is_decided or any(ending.is_decided for ending in place.endings)
         if is_decided:
             run.complete()
         return [self._child(run, variable, taking[variable], index, time) for variable in sorted(taking)], is_decided
 
-    def _meet(self, continuation: Continuation, run: _Run, is_next: bool, takers: set[int]) -> tuple[bool, bool]:
-        """Whether a continuation takes the event, and whether it stays open after it."""
+    def _meet(self, continuation: Continuation, run: Run, is_next: bool, takers: set[int]) -> tuple[bool, Cause | None]:
+        """Whether a continuation takes the event, and what ends it; None if it stays open."""
         take = continuation.take
         if is_next and self._any(continuation.not_next, run):  # rule 7
-            return False, False
+            return False, Cause.NOT
         if self._any(take.over, run):  # rule 4
-            return False, False
+            return False, Cause.UNTIL
         if not takers.isdisjoint(continuation.greedy):  # rule 5
-            return False, False
+            return False, Cause.GREEDY
         holds = self._holds(take.predicate, run)
-        takes = holds and not self._any(take.refused, run)
+        is_refused = holds and self._any(take.refused, run)
+        takes = holds and not is_refused
         if self._link_is_over(take, holds, run):
-            return takes, False
-        return takes, not self._any(continuation.not_followed_by, run)  # rule 7: the event is passed over
+            lost = Cause.UNTIL if is_refused else _LOST[take.contiguity]
+            return takes, Cause.TAKEN if takes else lost
+        violated = self._any(continuation.not_followed_by, run)  # rule 7: the event is passed over
+        return takes, Cause.NOT if violated else None
 
-    def _still_stands(self, ending: _Pending, run: _Run, is_next: bool, takers: set[int]) -> bool:
+    def _still_stands(self, ending: Pending, run: Run, is_next: bool, takers: set[int], time: Moment) -> bool:
         """Show the event to an ending. False if a trailing not is violated or a whole loop could take the event."""
+        cause = None
         if any(self._holds(guard.predicate, run) for guard, _ in ending.nots):
-            return False
-        ending.nots = [(guard, until) for guard, until in ending.nots if guard.link is NotLink.NOT_FOLLOWED_BY]
-        met = [(*self._meet(way, run, is_next, takers), way, until) for way, until in ending.whole]
-        ending.whole = [(way, until) for _, stays, way, until in met if stays]
-        return not any(takes for takes, *_ in met)  # rule 16: only the longer run remains
+            cause = Cause.NOT
+        else:
+            ending.nots = [(guard, until) for guard, until in ending.nots if guard.link is NotLink.NOT_FOLLOWED_BY]
+            met = [(*self._meet(way, run, is_next, takers), way, until) for way, until in ending.whole]
+            ending.whole = [(way, until) for _, ended, way, until in met if ended is None]
+            if any(takes for takes, *_ in met):  # rule 16: only the longer run remains
+                cause = Cause.WHOLE
+        if cause is not None and self._observer is not None:
+            self._observer.ended(run, ending, cause, time)
+        return cause is None
 
-    def _rivals_that_could_take(self, place: _Place, run: _Run, time: Moment) -> set[int]:
+    def _rivals_that_could_take(self, place: Place, run: Run, time: Moment) -> set[int]:
         """The greedy loops of this place that could take the event; those whose link or until is over are struck
         out."""
         takers: set[int] = set()
@@ -215,27 +212,27 @@ class OnlineEvaluator:
                 place.rivals.discard(number)
                 continue
             holds = self._holds(rival.predicate, run)
-            if holds and time < self._deadline(run, rival) and not self._any(rival.refused, run):
+            if holds and time < self.deadline(run, rival) and not self._any(rival.refused, run):
                 takers.add(number)
             if self._link_is_over(rival, holds, run):
                 place.rivals.discard(number)
         return takers
 
-    def _link_is_over(self, take: Take, holds: bool, run: _Run) -> bool:
+    def _link_is_over(self, take: Take, holds: bool, run: Run) -> bool:
         """Whether a link cannot pass over the event: strict passes over none, relaxed over none of its openers
         (rules 2 and 13)."""
         if take.contiguity is Contiguity.RELAXED:
             return holds or self._any(take.openers, run)
         return take.contiguity is Contiguity.STRICT
 
-    def _child(self, run: _Run, variable: int, targets: Iterable[int], index: int, time: Moment) -> _Run:
+    def _child(self, run: Run, variable: int, targets: Iterable[int], index: int, time: Moment) -> Run:
         """The run that took this event with this variable; it is at all the targets."""
         registers = self.automaton.registers.take(
             run.registers, self.automaton.variables[variable], self._events[index]
         )
         taken = (*run.taken, (index, variable))
-        child = _Run(run.start, run.start_time, index, time, taken, registers)
-        memory = self._taken(child)
+        child = Run(run.start, run.start_time, index, time, taken, registers)
+        memory = self.taken(child)
 
         @cache
         def having(number: int) -> bool:  # rule 15: the event just taken counts
@@ -245,18 +242,20 @@ class OnlineEvaluator:
             position = self.automaton.positions[target]
             ways = [way for way in position.continuations if all(map(having, way.having))]
             endings = [
-                _Pending(
+                Pending(
                     [(guard, self._guards_until(guard, child)) for guard in ending.nots],
-                    [(way, end) for way in ending.whole if (end := self._deadline(child, way.take)) > time],
+                    [(way, end) for way in ending.whole if (end := self.deadline(child, way.take)) > time],
                 )
                 for ending in position.endings
                 if all(map(having, ending.having))
             ]
-            child.places.append(_Place(position, ways, set(range(len(position.rivals))), endings))
+            child.places.append(Place(position, ways, set(range(len(position.rivals))), endings))
             if position.accepts or any(ending.is_decided for ending in endings):
                 child.is_complete = True
         if child.is_complete:
             child.complete()
+        if self._observer is not None:
+            self._observer.born(child, run if run.taken else None)
         return child
 
     # ── time ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -268,23 +267,12 @@ class OnlineEvaluator:
                 return
             self._moment(moment)
 
-    def _next_moment(self, run: _Run) -> Moment:
-        deadlines = [self._deadline(run, continuation.take) for place in run.places for continuation in place.open]
+    def _next_moment(self, run: Run) -> Moment:
+        deadlines = [self.deadline(run, continuation.take) for place in run.places for continuation in place.open]
         deadlines += [until for ending in run.endings for _, until in (*ending.nots, *ending.whole)]
         return min(deadlines, default=inf)
 
-    def _deadline(self, run: _Run, take: Take) -> Moment:
-        """When time is over for a TAKE: the least of the pattern's window and its bounds (rules 6 and 17)."""
-        ends = [run.start_time + self._within]
-        if take.gap is not None:
-            ends.append(run.last_time + take.gap)
-        for variable, length in take.since:
-            last = next((index for index, taker in reversed(run.taken) if taker == variable), None)
-            if last is not None:
-                ends.append(self._times[last] + length)
-        return min(ends)
-
-    def _guards_until(self, guard: Guard, run: _Run) -> Moment:
+    def _guards_until(self, guard: Guard, run: Run) -> Moment:
         end = run.start_time + self._within
         return end if guard.window is None else min(end, run.last_time + guard.window)
 
@@ -295,9 +283,13 @@ class OnlineEvaluator:
         would wait for a next event without end are decided as well.
         """
         if self._forbidden_at is not None and time > self._forbidden_at:
+            if self._observer is not None:
+                for run in self._runs:
+                    if self._skip.forbids(run.start):
+                        self._observer.decided(run, Verdict.FORBIDDEN, time)
             self._runs = [run for run in self._runs if not self._skip.forbids(run.start)]
             self._forbidden_at = None
-        decided: list[_Run] = []
+        decided: list[Run] = []
         for run in self._runs:
             window_ended = self._count is not None and ended_window is not None and run.start <= ended_window
             if self._run_out(run, time, window_ended) and not run.endings and not run.is_complete:
@@ -307,16 +299,20 @@ class OnlineEvaluator:
         self._emit(decided, time)
         self._runs = [run for run in self._runs if run.is_open or run.endings]
 
-    def _run_out(self, run: _Run, time: Moment, window_ended: bool) -> bool:
+    def _run_out(self, run: Run, time: Moment, window_ended: bool) -> bool:
         """Close the continuations whose time is over. True if the last open one went that way."""
         ran_out = False
         for place in run.places:
-            in_time = [c for c in place.open if not window_ended and self._deadline(run, c.take) > time]
+            in_time = [c for c in place.open if not window_ended and self.deadline(run, c.take) > time]
             ran_out = ran_out or len(in_time) < len(place.open)
+            if self._observer is not None:
+                for way in place.open:
+                    if way not in in_time:
+                        self._observer.ended(run, way, Cause.TIME, time)
             place.open = in_time
         return ran_out and not run.is_open
 
-    def _decide_endings(self, run: _Run, time: Moment, window_ended: bool, is_end: bool) -> bool:
+    def _decide_endings(self, run: Run, time: Moment, window_ended: bool, is_end: bool) -> bool:
         """Let go what the endings wait for and whose moment has come. True if one waits for nothing more: a match."""
 
         def waits(until: Moment) -> bool:
@@ -331,24 +327,35 @@ class OnlineEvaluator:
 
     # ── what goes out ────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _emit(self, decided: list[_Run], time: Moment) -> None:
+    def _emit(self, decided: list[Run], time: Moment) -> None:
         """Matches of one moment, in the order of the queue, through the skip filter (rule 8)."""
         for run in decided:
-            if self._skip.forbids(run.start) or self._happened_before(run):
-                continue
-            self._skip.emitted(run.taken)
-            if self._reported_at is None or time - self._reported_at >= (self.automaton.once_per or 0):  # rule 19
+            verdict = self._verdict(run, time)
+            if self._observer is not None:
+                self._observer.decided(run, verdict, time)
+            if verdict in (Verdict.MATCHED, Verdict.ONCE_PER):  # rule 19: what is not reported forbids all the same
+                self._skip.emitted(run.taken)
+            if verdict is Verdict.MATCHED:
                 self._reported_at = time
                 self.matches.append(Match(self._named(run), time))
         if decided:
             self._forbidden_at = time
 
-    def _happened_before(self, run: _Run) -> bool:
+    def _verdict(self, run: Run, time: Moment) -> Verdict:
+        """Whether a complete match is reported, and what forbids it otherwise."""
+        if self._skip.forbids(run.start):
+            return Verdict.FORBIDDEN
+        if self._happened_before(run):
+            return Verdict.NOT_BEFORE
+        is_due = self._reported_at is None or time - self._reported_at >= (self.automaton.once_per or 0)
+        return Verdict.MATCHED if is_due else Verdict.ONCE_PER  # rule 19
+
+    def _happened_before(self, run: Run) -> bool:
         """Whether a not at the start is violated (rule 7)."""
         tests = [self._tests[index] for index in self.automaton.not_before]
         if not tests:
             return False
-        taken = self._taken(run)
+        taken = self.taken(run)
         for index in range(run.start):
             in_reach = self._times[run.last] - self._times[index] < self._within
             if self._count is not None:
@@ -357,27 +364,24 @@ class OnlineEvaluator:
                 return True
         return False
 
-    def _named(self, run: _Run) -> tuple[tuple[int, str], ...]:
+    def _named(self, run: Run) -> tuple[tuple[int, str], ...]:
         return tuple((index, self.automaton.variables[variable]) for index, variable in run.taken)
 
     # ── conditions ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _holds(self, predicate: int, run: _Run) -> bool:
+    def _holds(self, predicate: int, run: Run) -> bool:
         """Whether the current event satisfies a predicate, for this run."""
         if self._reads_variables[predicate]:
-            return self._tests[predicate](self._events[-1], self._taken(run))
+            return self._tests[predicate](self._events[-1], self.taken(run))
         known = self._own.get(predicate)
         if known is None:
-            known = self._own[predicate] = self._tests[predicate](self._events[-1], self._taken(run))
+            known = self._own[predicate] = self._tests[predicate](self._events[-1], self.taken(run))
         return known
 
-    def _any(self, predicates: tuple[int, ...], run: _Run) -> bool:
+    def _any(self, predicates: tuple[int, ...], run: Run) -> bool:
         return any(self._holds(predicate, run) for predicate in predicates)
 
-    def _taken(self, run: _Run) -> Taken:
-        return self.automaton.registers.taken(run.registers, self._events_of(run))
-
-    def _events_of(self, run: _Run) -> Callable[[], Mapping[str, list[Event]]]:
+    def _events_of(self, run: Run) -> Callable[[], Mapping[str, list[Event]]]:
         def by_variable() -> dict[str, list[Event]]:
             found: dict[str, list[Event]] = {name: [] for name in self.automaton.variables}
             for index, variable in run.taken:

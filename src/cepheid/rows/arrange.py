@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from cepheid.engine.assignments import Integers
 from cepheid.engine.kernel.sorting import grouped_by_time
 from cepheid.errors import InputError
-from cepheid.rows.columns import distinct_columns, times_of
+from cepheid.rows.columns import canonical, distinct_columns, times_of
 from cepheid.syntax.tree import SpanUnit
 
 __all__ = ["Arranged", "Integers", "arrange"]
@@ -95,6 +95,16 @@ class Arranged:
         wider._source = self._source.append_column(name, values.take(pa.array(place, mask=place < 0)))
         wider.__dict__.pop("table", None)
         return wider
+
+    def restricted(self, rows: Integers) -> Arranged:
+        """Some of the rows, in their order."""
+        if len(rows) == len(self.time):
+            return self
+        order = rows if self._order is None else self._order[rows]
+        partition, time = self.partition[rows], self.time[rows]
+        return Arranged(
+            self._source, self.partition_by, self.order_by, partition, time, self.unit, order, encoded=self._encoded
+        )
 
     @property
     def bounds(self) -> Integers:
@@ -210,9 +220,7 @@ def partition_codes(table: pa.Table, partition_by: tuple[str, ...], encoded: fro
         column = table[name].combine_chunks()
         if pa.types.is_dictionary(column.type) and name not in encoded:  # it may hold a value twice
             column = column.cast(column.type.value_type)
-        if pa.types.is_floating(column.type):  # 0.0 and -0.0 are one key
-            column = pc.add(column, pa.scalar(0.0, column.type))
-        own, size = _encoded(column, name)
+        own, size = _encoded(canonical(column), name)
         if count <= 1:
             codes, count = own, size
         else:

@@ -75,7 +75,7 @@ class Shape:
 def assemble(events: Arranged, found: Assignments, shape: Shape) -> pa.Table:
     """The table of the matches, in their order."""
     count = len(found.at)
-    starts = np.searchsorted(found.match, np.arange(count + 1)).astype(np.int64)
+    starts = _starts(found)
     names = match_ids(events, found.variable, found.row, starts)
     moments = moments_of(found.at, events) if shape.with_moment and events.order_by else None
     table = _every_row(events, found, shape, names, moments, starts) if shape.every_row else None
@@ -108,7 +108,11 @@ def _one_row(
         columns["end_time"] = events.taken((time,), last)[time]
     if moments is not None:
         columns["at"] = moments
+    by_place = _by_place(found, starts)
     for number, name in enumerate(shape.variables if shape.columns is not None else ()):
+        if by_place is not None and number in by_place and name not in shape.looping:
+            columns[name] = _structs(events, shape.columns_of(name), np.ascontiguousarray(by_place[number]))
+            continue
         mine = found.variable == number
         match, row = found.match[mine], found.row[mine]
         if name in shape.looping:
@@ -116,6 +120,27 @@ def _one_row(
         else:
             columns[name] = _singles(events, shape.columns_of(name), match, row, len(names))
     return pa.table(columns)
+
+
+def _starts(found: Assignments) -> Integers:
+    """Where the entries of each match begin, and where the last one's end. Every match has entries."""
+    if not len(found.at):
+        return np.zeros(1, np.int64)
+    return np.concatenate(([0], np.flatnonzero(np.diff(found.match)) + 1, [len(found.match)]))
+
+
+def _by_place(found: Assignments, starts: Integers) -> dict[int, Integers] | None:
+    """The rows of each variable, where all matches have the same variables in the same order: then they need not be
+    looked for."""
+    count = len(found.at)
+    length = len(found.row) // max(1, count)
+    if not count or count * length != len(found.row) or (starts != np.arange(count + 1) * length).any():
+        return None
+    variables = found.variable[:length]
+    if len(set(variables)) < length or (found.variable.reshape(count, length) != variables).any():
+        return None
+    rows = found.row.reshape(count, length)
+    return {int(variable): rows[:, place] for place, variable in enumerate(variables)}
 
 
 def _every_row(
@@ -152,7 +177,7 @@ def moments_of(at: Integers, events: Arranged) -> pa.Array:
 def _structs(events: Arranged, shown: tuple[str, ...], row: Integers) -> pa.StructArray:
     """The wanted columns of some rows."""
     taken = events.taken(shown, row)
-    arrays = [column.combine_chunks() for column in taken.columns]
+    arrays = [column.chunk(0) if column.num_chunks == 1 else column.combine_chunks() for column in taken.columns]
     return pa.StructArray.from_arrays(arrays, fields=list(taken.schema))
 
 

@@ -121,6 +121,14 @@ def _reach(automaton: Automaton) -> int:
     return ceil(max(reaches))
 
 
+def canonical(column: pa.Array) -> pa.Array:
+    """Equal values in equal bits, for what compares or hashes them: both zeros are 0.0, and NaN is one value."""
+    if not pa.types.is_floating(column.type):
+        return column
+    not_a_number = pa.scalar(float("nan"), column.type)
+    return pc.if_else(pc.is_nan(column), not_a_number, pc.add(column, pa.scalar(0.0, column.type)))
+
+
 def without_nulls(table: pa.Table, order_by: tuple[str, ...]) -> pa.Table:
     """The rows that have a value in every order column."""
     for name in distinct_columns(table.column_names, order_by, "order_by"):

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from cepheid.engine.assignments import Integers
 from cepheid.engine.kernel.hashing import FIRST, Words, hexadecimal, mixed, sums_of_matches
 from cepheid.rows.arrange import Arranged
+from cepheid.rows.columns import canonical
 
 _UNKNOWN = np.uint64(0xD6E8FEB86659FD93)
 
@@ -53,8 +54,8 @@ def _words_of(column: pa.Array) -> Words:
     if pa.types.is_integer(column.type) or pa.types.is_boolean(kind):
         values = pc.fill_null(column.cast(pa.int64(), safe=False), 0).to_numpy(zero_copy_only=False).astype(np.uint64)
     elif pa.types.is_floating(kind):
-        doubles = pc.fill_null(column.cast(pa.float64()), 0.0).to_numpy(zero_copy_only=False) + 0.0
-        values = np.where(np.isnan(doubles), np.nan, doubles).view(np.uint64)
+        doubles = canonical(pc.fill_null(column.cast(pa.float64()), 0.0))
+        values = doubles.to_numpy(zero_copy_only=False).view(np.uint64)
     else:
         encoded = pc.dictionary_encode(column)
         texts = encoded.dictionary.cast(pa.string()) if pa.types.is_decimal(kind) else encoded.dictionary

@@ -1,7 +1,7 @@
 """Matching rows in memory, without Spark.
 
 In: a checked tree and rows as dicts, a pandas DataFrame or an Arrow table. Out: `Found`. Called by the face, for
-tests and notebooks.
+tests and notebooks; `explain.why` prepares rows and runs a pattern over them in the same way.
 """
 
 from __future__ import annotations
@@ -97,14 +97,14 @@ def match_rows(
     given = rows if isinstance(rows, Events) else Events.plain(to_table(rows), partition_by, time_zone)
     if not given.table.column_names:  # an empty list says nothing of its columns
         return Found(pa.table({}), lambda: pa.table({}))
-    keys, events, automaton = _prepared(tree, given, order_by, nulls)
+    keys, events, automaton = prepared(tree, given, order_by, nulls)
     measured = Measured(dict(asked.measures), tree, given.schema, keys)
     every_row = asked.rows == "all"
     bare = bool(measured.measures) and not every_row and asked.columns is None
     shown = None if bare else shown_columns(given.columns, asked.columns)
 
     def found(timeouts: bool) -> pa.Table:
-        decided = _run(automaton, events, replace(options, timeouts=timeouts))[timeouts]
+        decided = run(automaton, events, replace(options, timeouts=timeouts))[timeouts]
         read = measured.read(events, measured.taken(decided), automaton.variables)
         summaries = measured.summaries(automaton, read)
         shape = Shape(automaton.variables, automaton.looping, shown, timeouts, every_row, summaries, given.own)
@@ -129,7 +129,7 @@ def count_rows(
     given = rows if isinstance(rows, Events) else Events.plain(to_table(rows), partition_by, time_zone)
     if not given.table.column_names:
         return pa.table({})
-    keys, events, automaton = _prepared(tree, given, order_by, nulls)
+    keys, events, automaton = prepared(tree, given, order_by, nulls)
     measured = Measured(dict(measures), tree, given.schema, keys)
     refuse_other_measures(measured.measures)
     try:
@@ -139,14 +139,14 @@ def count_rows(
         summaries = measured.summaries(automaton, read)
         counts = count_partitions(tables, cells, events.bounds, summed_of(read, summaries), events.where)
     except NotCompiled:
-        found, _ = _run(automaton, events, options)
+        found, _ = run(automaton, events, options)
         read = measured.read(events, measured.taken(found), automaton.variables)
         summaries = measured.summaries(automaton, read)
         counts = counted(found, summed_of(read, summaries))
     return measured.finished(counts_table(read, counts, summaries))
 
 
-def _prepared(
+def prepared(
     tree: PatternTree, given: Events, order_by: tuple[str, ...], nulls: str
 ) -> tuple[tuple[str, ...], Arranged, Automaton]:
     """The columns of the rows' key, the rows in their order, and the pattern for them."""
@@ -178,7 +178,7 @@ def check_units(tree: PatternTree, unit: SpanUnit | None, column: str) -> None:
         raise MalformedPatternError(place, problem, remedy)
 
 
-def _run(automaton: Automaton, events: Arranged, options: Options) -> tuple[Assignments, Assignments]:
+def run(automaton: Automaton, events: Arranged, options: Options) -> tuple[Assignments, Assignments]:
     """The engine's answer, or the reference's where the engine cannot compute a condition."""
     try:
         tables = tabulate(automaton, options)
@@ -187,10 +187,11 @@ def _run(automaton: Automaton, events: Arranged, options: Options) -> tuple[Assi
         if str(reason) not in _TOLD:
             _TOLD.add(str(reason))
             logger.warning("the pattern is run by the reference evaluator, which is slow: it has %s", reason)
-        return _run_reference(automaton, events)
+        return run_reference(automaton, events)
 
 
-def _run_reference(automaton: Automaton, events: Arranged) -> tuple[Assignments, Assignments]:
+def run_reference(automaton: Automaton, events: Arranged) -> tuple[Assignments, Assignments]:
+    """The reference evaluator's answer, for what the engine cannot compute."""
     rows = events.table.to_pylist()
     times = events.time.tolist()
     matches: list[tuple[int, Match]] = []

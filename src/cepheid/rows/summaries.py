@@ -19,6 +19,7 @@ from cepheid.conditions.folding import Spread, average
 from cepheid.conditions.types import DataType
 from cepheid.engine.assignments import Integers
 from cepheid.errors import EvaluationError
+from cepheid.rows.columns import canonical
 
 _SAFE = float(2**62)
 """Sums below this in doubles do not overflow 64 bits, whatever the doubles lost."""
@@ -114,11 +115,8 @@ def _exact_sums(whole: Integers, match: Integers, count: int) -> list[int]:
 
 
 def _different(values: pa.Array, match: Integers, count: int) -> pa.Array:
-    """How many different values each match has (rule 18); NaN is one value, and so are both zeros."""
-    if pa.types.is_floating(values.type):
-        doubles = values.to_numpy(zero_copy_only=False)
-        values = pa.array(np.where(np.isnan(doubles), np.nan, doubles + 0.0))
-    codes = values.dictionary_encode().indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    """How many different values each match has (rule 18)."""
+    codes = canonical(values).dictionary_encode().indices.to_numpy(zero_copy_only=False).astype(np.int64)
     pairs = np.unique(np.stack((match, codes)), axis=1)
     return pa.array(np.bincount(pairs[0], minlength=count))
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
-from pyspark.sql.types import DoubleType, FloatType, StructType
+from pyspark.sql.types import DataType, DoubleType, FloatType, StructType
 
 from cepheid.conditions.printing import quoted
 
@@ -17,14 +17,14 @@ HASHES = ("__key_0", "__key_1")
 """The columns that hold a key's hash on a stream."""
 
 
+def one_zero(value: Column, kind: DataType) -> Column:
+    """A value of a key: 0.0 and -0.0 are one."""
+    return (value + F.lit(0.0)).cast(kind) if isinstance(kind, FloatType | DoubleType) else value
+
+
 def key_columns(schema: StructType, names: Sequence[str]) -> list[Column]:
-    """The key as it is hashed: 0.0 and -0.0 are one value."""
-    return [
-        F.col(quoted(name)) + F.lit(0.0)
-        if isinstance(schema[name].dataType, FloatType | DoubleType)
-        else F.col(quoted(name))
-        for name in names
-    ]
+    """The key as it is hashed."""
+    return [one_zero(F.col(quoted(name)), schema[name].dataType) for name in names]
 
 
 def hash_columns(schema: StructType, names: Sequence[str]) -> list[Column]:

@@ -94,7 +94,7 @@ class Output:
         fields = [self._rows.schema[name] for name in self._partition_by]
         fields = [StructField(field.name, field.dataType) for field in fields]
         fields.append(StructField("end_time", self._time))
-        fields += [StructField("at", _moment_type(self._time))] if with_moment else []
+        fields += [StructField("at", moment_type(self._time))] if with_moment else []
         fields.append(StructField("matches", LongType()))
         fields += [StructField(_aggregate_name(i), kind) for i, kind in enumerate(self._types)]
         return StructType(fields)
@@ -142,11 +142,16 @@ class Output:
         names = {aggregate: _aggregate_name(i) for i, aggregate in enumerate(self._aggregates)}
         return tuple((measure.name, measure.sql(names.__getitem__)) for measure in self.measures)
 
+    @property
+    def aggregates(self) -> tuple[tuple[Aggregate, DataType], ...]:
+        """What the measures read of variables, with the types that Spark gives to it."""
+        return tuple(zip(self._aggregates, self._types, strict=True))
+
     def _own_fields(self, timeouts: bool) -> list[StructField]:
         by_name = {field.name: field for field in self._rows.schema.fields}
         fields = [StructField(name, by_name[name].dataType) for name in self._partition_by]
         fields.append(StructField("match_id", StringType()))
-        moment = [StructField("at", _moment_type(self._time))] if timeouts else []
+        moment = [StructField("at", moment_type(self._time))] if timeouts else []
         event = [StructField(name, by_name[name].dataType) for name in self.columns or ()]
         if self.every_row:
             fields += [StructField("variable", StringType()), StructField("sequence", IntegerType()), *moment]
@@ -192,7 +197,7 @@ def _aggregate_name(index: int) -> str:
     return f"__aggregate_{index}"
 
 
-def _moment_type(time: DataType) -> DataType:
+def moment_type(time: DataType) -> DataType:
     arrow = arrow_schema(StructType([StructField("time", time)])).field(0).type
     if pa.types.is_timestamp(arrow):
         return time

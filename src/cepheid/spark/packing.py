@@ -22,10 +22,14 @@ def bucket_of(schema: StructType, keys: tuple[str, ...], buckets: int) -> Column
 
 def packed(prepared: DataFrame, pack: Pack, buckets: int) -> DataFrame:
     """Cells of one bucket in one place, buckets spread evenly."""
-    cells = mapped(prepared, pack, f"`{BUCKET}` int, `{PAYLOAD}` binary")
+    return moved(mapped(prepared, pack, f"`{BUCKET}` int, `{PAYLOAD}` binary"), buckets)
+
+
+def moved(cells: DataFrame, buckets: int) -> DataFrame:
+    """The same of cells."""
     if hasattr(cells, "repartitionById"):
-        moved: DataFrame = cells.repartitionById(buckets, BUCKET)
-        return moved
+        together: DataFrame = cells.repartitionById(buckets, BUCKET)
+        return together
     ids = F.array(*map(F.lit, spread_ids(buckets, buckets)))
     spread = cells.select(F.element_at(ids, F.col(BUCKET) + 1).alias(BUCKET), PAYLOAD)
     return spread.repartition(buckets, BUCKET)

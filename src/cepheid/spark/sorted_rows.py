@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from cepheid.engine.assignments import Assignments, Integers
 from cepheid.engine.matcher import Matcher
 from cepheid.rows.arrange import Arranged
-from cepheid.rows.columns import check_range, times_of
+from cepheid.rows.columns import canonical, check_range, times_of
 from cepheid.rows.counts import summed_of
 from cepheid.spark.workers import Work, gathered
 
@@ -69,9 +69,7 @@ class MatchSorted(Work):
         changes = np.zeros(table.num_rows, bool)
         changes[:1] = True
         for name in names:
-            column = table[name].combine_chunks()
-            if pa.types.is_floating(column.type):
-                column = pc.add(column, pa.scalar(0.0, column.type))
+            column = canonical(table[name].combine_chunks())
             codes = pc.dictionary_encode(column, null_encoding="encode").indices.to_numpy(zero_copy_only=False)
             changes[1:] |= codes[1:] != codes[:-1]
         return changes

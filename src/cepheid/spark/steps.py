@@ -17,8 +17,6 @@ from pyspark.sql.types import (
     ArrayType,
     ByteType,
     DataType,
-    DoubleType,
-    FloatType,
     IntegerType,
     LongType,
     NullType,
@@ -30,6 +28,7 @@ from cepheid.conditions.printing import quoted
 from cepheid.conditions.steps import Step, Steps, common_names, different_keys, different_types, role_name
 from cepheid.errors import InputError
 from cepheid.spark.analysis import schema_of, type_in_spark
+from cepheid.spark.keys import one_zero
 from cepheid.spark.masks import to_column
 from cepheid.spark.session import require_dataframe
 from cepheid.spark.stream.time import REASON, WATERMARKED, without_watermark
@@ -155,14 +154,12 @@ class StepTables:
         return f"struct<key: struct<{fields}>, roles: bigint>"
 
     def _key(self, step: Step, place: int) -> Column:
-        """One key of one step, of the type that it has for all steps; 0.0 and -0.0 are one value."""
+        """One key of one step, of the type that it has for all steps."""
         kind = self._types[place]
-        zero = F.lit(0.0) if isinstance(kind, FloatType | DoubleType) else None
         if (step, place) in self._arrays:
             values = self._keys[step][place].cast(ArrayType(kind))
-            return values if zero is None else F.transform(values, lambda value: value + zero)
-        value = self._keys[step][place].cast(kind)
-        return value if zero is None else (value + zero).cast(kind)
+            return F.transform(values, lambda value: one_zero(value, kind))
+        return one_zero(self._keys[step][place].cast(kind), kind)
 
     def _type(self, place: int) -> DataType:
         """The type of one key, the same for all steps."""

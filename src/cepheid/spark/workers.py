@@ -131,20 +131,25 @@ class Work:
             yield from self.result(events, found)
 
     def refuse_nulls(self, table: pa.Table) -> None:
-        """Events without a place in the order: how many there are, and some of them."""
-        missing = [table[name].is_null() for name in self.order_by]
-        any_missing = missing[0]
-        for one in missing[1:]:
-            any_missing = pc.or_(any_missing, one)
-        count = pc.sum(any_missing).as_py() or 0
-        if not count:
-            return
-        shown = table.filter(any_missing).select(list(dict.fromkeys((*self.partition_by, *self.order_by))))
-        examples = "\n".join(f"    {row}" for row in shown.slice(0, _SHOWN).to_pylist())
-        raise InputError(
-            f"{count} rows have no value in the order columns {', '.join(self.order_by)}, among them:\n{examples}\n"
-            '  An event without a time has no place in the sequence. Give those rows a value, or say nulls="drop".'
-        )
+        """Events without a place in the order."""
+        refuse_nulls(table, self.partition_by, self.order_by)
+
+
+def refuse_nulls(table: pa.Table, partition_by: tuple[str, ...], order_by: tuple[str, ...]) -> None:
+    """Events without a place in the order: how many there are, and some of them."""
+    missing = [table[name].is_null() for name in order_by]
+    any_missing = missing[0]
+    for one in missing[1:]:
+        any_missing = pc.or_(any_missing, one)
+    count = pc.sum(any_missing).as_py() or 0
+    if not count:
+        return
+    shown = table.filter(any_missing).select(list(dict.fromkeys((*partition_by, *order_by))))
+    examples = "\n".join(f"    {row}" for row in shown.slice(0, _SHOWN).to_pylist())
+    raise InputError(
+        f"{count} rows have no value in the order columns {', '.join(order_by)}, among them:\n{examples}\n"
+        '  An event without a time has no place in the sequence. Give those rows a value, or say nulls="drop".'
+    )
 
 
 @dataclass(frozen=True)

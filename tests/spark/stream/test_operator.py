@@ -16,7 +16,7 @@ from spark.stream.operator_stream import OperatorStream
 from syntax.strategies import patterns
 
 from cepheid import Pattern
-from cepheid.engine.runs.live import live
+from cepheid.engine.runs.live import count_live
 from cepheid.engine.tables.representation import NotCompiled
 from cepheid.errors import LimitError, SkipError, StateError
 from cepheid.spark.stream.accounts import COUNTED
@@ -426,7 +426,7 @@ def assert_all_accounted(stream: OperatorStream, events: int) -> None:
     assert total["rejected"] == len(stream.found["rejected"]) and total["late"] == len(stream.found["late"])
     held = saved_buckets(stream)
     assert total["pending_change"] == sum(bucket.pending_events for bucket in held)
-    assert total["runs_change"] == sum(len(live(bucket.matcher, bucket.watermark)[0]) for bucket in held)
+    assert total["runs_change"] == sum(count_live(bucket.matcher, bucket.watermark) for bucket in held)
 
 
 def saved_buckets(stream: OperatorStream) -> list[BucketRuns]:

@@ -108,6 +108,7 @@ def test_outputs_restart_and_flush(spark: SparkSession, source: Source, tmp_path
     assert StateReader.open(spark, checkpoint).runs().collect() == reader.runs().collect()
     [run] = reader.runs().collect()
     assert (run["key"], run["start_time"], run["waits_for"]) == ("z", NOON + timedelta(seconds=40), ["b"])
+    assert run["until"] == NOON + timedelta(seconds=60)
     assert reader.pending().count() == 0
 
     renamed = Pattern.begin("p").where("name = 'a'").followed_by("b").where("name = 'b'").within("20 seconds")
@@ -124,6 +125,61 @@ def test_outputs_restart_and_flush(spark: SparkSession, source: Source, tmp_path
     assert (StateReader(found(), checkpoint).totals().runs, StateReader(found(), checkpoint).totals().pending) == (0, 0)
     with pytest.raises(StateError, match="has been ended by flush=True"):
         start()
+
+
+HOT = (
+    Pattern.begin("a").where("name = 'a'").followed_by_any("b").where("name = 'b'")
+    .followed_by_any("c").where("name = 'c'").within("60 seconds")
+)  # fmt: skip
+
+
+def test_a_hot_key_with_any_links_restarts_and_is_counted(spark: SparkSession, source: Source, tmp_path: Path) -> None:
+    """Cohorts through a restart: the matches are those of batch, the state says what waits, and counting gives as many
+    as listing."""
+
+    def found(**more: Any) -> Any:
+        return HOT.match(source.stream, partition_by="key", order_by=["ts", "id"], watermark="1 second", **more)
+
+    def start(checkpoint: str, **more: Any) -> Any:
+        given = {"measures": {"first": "SUM(a.id)"}} if "counts" in more else {}
+        query = found(**given).start(checkpoint=str(tmp_path / checkpoint), trigger="available now", **more)
+        query.awaitTermination()
+        return query
+
+    out, counts = str(tmp_path / "out"), str(tmp_path / "counts")
+    source.put(*(("hot", second, second, "abd"[second % 3]) for second in range(30)), ("cold", 3, 900, "a"))
+    start("listed", matches=files(out))
+    start("counted", counts=files(counts))
+    reader = StateReader(found(), str(tmp_path / "listed"))
+    runs = [row["taken"] for row in reader.runs().where("key = 'hot'").collect()]
+    assert len(runs) == 10 + 55 and {len(taken) for taken in runs} == {1, 2}
+    assert reader.totals().runs == len(runs) + 1
+    source.put(("hot", 40, 40, "c"), ("hot", 62, 62, "c"), ("cold", 63, 901, "c"))
+    source.put(("hot", 70, 70, "d"))
+    query = start("listed", matches=files(out))
+    start("counted", counts=files(counts))
+    assert query.lastProgress is not None
+    rows = spark.read.schema(DDL).json(str(source.place))
+    batch = HOT.match(rows, partition_by="key", order_by=["ts", "id"], measures={"first": "SUM(a.id)"})
+    expected = ids(HOT.match(rows, partition_by="key", order_by=["ts", "id"]).matches.collect(), "a", "b", "c")
+    assert ids(files(out).read(spark).collect(), "a", "b", "c") == expected and len(expected) > 80
+    shown = plain(files(counts).read(spark).drop("at"))
+    assert shown == plain(batch.counts()) == plain(totals_of(batch.matches))
+    assert sum(matches for _, _, matches, _ in shown) == len(expected)
+    by_spark = HOT.match(
+        rows, partition_by="key", order_by=["ts", "id"], measures={"first": "SUM(a.id)"}, shuffle="spark"
+    )
+    assert plain(by_spark.counts()) == shown
+    with pytest.raises(InputError, match="either builds matches or counts them"):
+        found().start(matches="memory", counts="memory", checkpoint=str(tmp_path / "both"))
+
+
+def totals_of(matches: DataFrame) -> DataFrame:
+    return matches.groupBy("key", "end_time").agg(F.count("*").alias("matches"), F.sum("first").alias("first"))
+
+
+def plain(rows: DataFrame) -> list[tuple[Any, ...]]:
+    return sorted(tuple(row) for row in rows.collect())
 
 
 def test_what_may_change_between_starts(spark: SparkSession, source: Source, tmp_path: Path) -> None:

@@ -43,6 +43,19 @@ def _contains(items: Any, wanted: Any) -> bool | None:
     return None if None in items else False
 
 
+def _of_join(arguments: Arguments) -> Typed:
+    _of_array(arguments)
+    return (arguments.operands[0], *map(arguments.text, arguments.operands[1:])), types.STRING
+
+
+def _joined(items: Any, separator: str, instead_of_null: str | None = None) -> str:
+    """All texts in one; what is NULL is left out unless a text stands for it."""
+    if not isinstance(items, list) or any(item is not None and not isinstance(item, str) for item in items):
+        raise EvaluationError(f"{items!r} is not an array of texts")
+    texts = (instead_of_null if item is None else item for item in items)
+    return separator.join(text for text in texts if text is not None)
+
+
 def _size(items: Any) -> int:
     if not isinstance(items, list | dict):
         raise EvaluationError(f"{items!r} is not an array")
@@ -51,5 +64,6 @@ def _size(items: Any) -> int:
 
 FUNCTIONS = (
     Function(("SIZE", "CARDINALITY", "ARRAY_SIZE"), 1, 1, _of_size, plainly(_size), None, never),
+    Function(("ARRAY_JOIN",), 2, 3, _of_join, plainly(_joined), None, always),
     Function(("ARRAY_CONTAINS",), 2, 2, _of_member, plainly(_contains), None, always),
 )

@@ -37,15 +37,20 @@ def open_whole(a, e, w, ending, node):
     return bits
 
 
+@compiled
+def ends_now(a, e, w, position, having, node):
+    """Whether an ending of a position waits for nothing, where these havings hold."""
+    for index in range(a.positions[position, S_ENDINGS], a.positions[position, S_ENDINGS_END]):
+        ending = a.lists[index]
+        if a.positions[ending, S_CONTINUATIONS] < a.positions[ending, S_CONTINUATIONS_END]:
+            continue
+        if not a.positions[ending, S_NEEDED] & ~having and open_whole(a, e, w, ending, node) == 0:
+            return True
+    return False
+
+
 @inlined
 def accepts(a, e, w, position, having, node):
     """Whether a match ends on arrival at a position, where these havings hold."""
-    if a.positions[position, S_ACCEPTS] == PERHAPS:
-        for index in range(a.positions[position, S_ENDINGS], a.positions[position, S_ENDINGS_END]):
-            ending = a.lists[index]
-            if a.positions[ending, S_CONTINUATIONS] < a.positions[ending, S_CONTINUATIONS_END]:
-                continue
-            if not a.positions[ending, S_NEEDED] & ~having and open_whole(a, e, w, ending, node) == 0:
-                return True
-        return False
-    return a.positions[position, S_ACCEPTS] == AT_ONCE
+    kind = a.positions[position, S_ACCEPTS]
+    return kind == AT_ONCE or (kind == PERHAPS and ends_now(a, e, w, position, having, node))

@@ -7,28 +7,30 @@ from __future__ import annotations
 
 import numpy as np
 
-from cepheid.engine.kernel.compiling import inlined
+from cepheid.engine.kernel.compiling import compiled, inlined
 from cepheid.engine.kernel.deadlines import ending_due, guarded_until
 from cepheid.engine.kernel.deciding import decide_ending, start_timers
 from cepheid.engine.kernel.layout import *
 from cepheid.engine.kernel.stepping import greedy_takers, is_lost, truths
 
 
-@inlined
+@compiled
 def see_whole(a, e, w, run, row, node, event, is_next, held):
     """Show an event to the whole loops of an ending (rule 16). Returns whether none of them takes it; those that can
     take no more are struck out."""
     gone = np.uint64(0)
     if row[S_GAP]:
         gone = np.uint64(e.time[event]) - np.uint64(e.time[w.nodes[node, N_EVENT]])
-    takers = greedy_takers(a, e, w, run, row, node, event, held, gone)
+    takers = 0
+    if row[S_RIVALS] < row[S_RIVALS_END]:
+        takers = greedy_takers(a, e, w, run, row, node, event, held, gone)
     is_open = w.runs[run, R_OPEN]
     for number in range(row[S_ENDINGS_END] - row[S_ENDINGS]):
         bit = 1 << (WHOLE + number)
         if not is_open & bit:
             continue
         way = row[S_ENDINGS] + number
-        if is_lost(a, e, w, row, way, node, event, is_next, held, takers, gone):
+        if is_lost(a, e, w, row[S_SINCE], way, node, event, is_next, held, takers, gone):
             is_open &= ~bit
             continue
         holds = held & a.sets[way, B_TAKES] != 0

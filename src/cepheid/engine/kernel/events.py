@@ -271,8 +271,8 @@ def handle(a, e, w, slot, partition, event):
                 sweep(a, e, w, slot, position, event)
             if w.slots[slot, K_LIVE] > a.params[P_MAX_RUNS]:
                 return TOO_MANY_RUNS
-    if w.counters[Q_PROBLEM] != NONE:  # a not at the start reads variables, or a having, and failed
-        return w.counters[Q_PROBLEM]
+        if w.counters[Q_PROBLEM] != NONE:  # a not at the start reads variables, or a having, and failed
+            return w.counters[Q_PROBLEM]
     if a.params[P_SINCE] and w.slots[slot, K_TIMERS] != NONE:  # rule 17: what is out of time on arrival
         if w.timers[w.slots[slot, K_TIMERS], T_DUE] <= moment:
             return moment_decided(a, e, w, slot, partition, moment, np.int64(NONE), False)

@@ -18,10 +18,8 @@ from cepheid.engine.kernel.layout import *
 @inlined
 def is_gone(a, e, w, slot, start, event):
     """Whether a run with this start can be dropped: forbidden, or out of its window where no timer looks after that."""
-    if a.params[P_LINGERS]:
-        return was_forbidden(a, e, w, slot, start, e.time[event])
     if is_forbidden(a, e, w, slot, start):
-        return True
+        return a.params[P_LINGERS] == 0 or was_forbidden(a, e, w, slot, start, e.time[event])
     if a.params[P_TIMEOUTS]:
         return False
     return is_out(a, e, start, e.time[event], e.ordinal[event])

@@ -78,9 +78,7 @@ def create(a, e, w, event, parent_run, parent_node, variable, target):
 def greedy_takers(a, e, w, run, row, node, event, held, gone):
     """The greedy loops that could take an event, as bits (rule 5). Those whose link or until is over are struck out."""
     takers = 0
-    rivals = 0
-    if row[S_RIVALS] < row[S_RIVALS_END]:
-        rivals = w.extra[run, X_RIVALS]
+    rivals = w.extra[run, X_RIVALS]
     if rivals:
         for number in range(row[S_RIVALS_END] - row[S_RIVALS]):
             if not rivals >> number & 1:
@@ -104,14 +102,14 @@ def greedy_takers(a, e, w, run, row, node, event, held, gone):
 
 
 @inlined
-def is_lost(a, e, w, row, way, node, event, is_next, held, takers, gone):
+def is_lost(a, e, w, since, way, node, event, is_next, held, takers, gone):
     """Whether a continuation ends at an event before it can take it: by a not, an until, a greedy loop, or time."""
     return (
         (is_next and held & a.sets[way, B_NOT_NEXT])  # rule 7
         or held & a.sets[way, B_OVER]  # rule 4
         or takers & a.ways[way, C_RIVALS]  # rule 5
         or gone >= np.uint64(a.ways[way, C_GAP])  # rule 6
-        or (row[S_SINCE] and e.time[event] >= way_deadline(a, e.time, w.nodes, way, a.ways[way], node))  # rule 17
+        or (since and e.time[event] >= way_deadline(a, e.time, w.nodes, way, a.ways[way], node))  # rule 17
     )
 
 
@@ -124,15 +122,18 @@ def step(a, e, w, run, position, event, is_next):
     gone = np.uint64(0)
     if row[S_GAP]:
         gone = np.uint64(e.time[event]) - np.uint64(e.time[w.nodes[node, N_EVENT]])
-    takers = greedy_takers(a, e, w, run, row, node, event, held, gone)
+    takers = 0
+    if row[S_RIVALS] < row[S_RIVALS_END]:
+        takers = greedy_takers(a, e, w, run, row, node, event, held, gone)
     is_open = w.runs[run, R_OPEN]
-    for number in range(row[S_CONTINUATIONS_END] - row[S_CONTINUATIONS]):
+    first, since = row[S_CONTINUATIONS], row[S_SINCE]
+    for number in range(row[S_CONTINUATIONS_END] - first):
         if not is_open >> number & 1:
             continue
-        way = row[S_CONTINUATIONS] + number
+        way = first + number
         kind = a.ways[way, C_KIND]
         holds = held & a.sets[way, B_TAKES] != 0
-        if is_lost(a, e, w, row, way, node, event, is_next, held, takers, gone):
+        if is_lost(a, e, w, since, way, node, event, is_next, held, takers, gone):
             is_open &= ~(1 << number)
             continue
         if holds and not held & a.sets[way, B_REFUSED]:

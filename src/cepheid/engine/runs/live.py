@@ -11,15 +11,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 import numpy.typing as npt
 
+from cepheid.automaton.model import Take
 from cepheid.engine.assignments import Integers
 from cepheid.engine.kernel import cohort_layout as c
 from cepheid.engine.kernel import histories
 from cepheid.engine.kernel import layout as l
 from cepheid.engine.runs.state import State
+from cepheid.syntax.tree import Span
 
 MANY = 10**15
 """Partial matches are counted up to here."""
@@ -33,6 +36,8 @@ class LiveRun:
     events: tuple[int, ...]
     waits_for: tuple[int, ...]
     """The variables that may take its next event; none if it is complete and waits for the nots at its end."""
+    until: int | None = None
+    """When time is over for the last of these; None if never, or if the window counts events."""
 
 
 def live(state: State, moment: int) -> tuple[Integers, Integers]:
@@ -69,7 +74,10 @@ def count_live(state: State, moment: int) -> int:
     runs, _ = live(state, moment)
     if not state.is_compact:
         return len(runs)
-    below = histories.count_partial(state.tables.arrays, state.held, state.pool, state.next_ordinal)
+    slots = state.pool.slots.copy()
+    slots[:, l.K_NOW] = np.maximum(slots[:, l.K_NOW], moment)
+    pool = state.pool._replace(slots=slots)
+    below = histories.count_partial(state.tables.arrays, state.held, pool, state.next_ordinal)
     return int(min(below[state.pool.runs[runs, l.R_NODE]].sum(), MANY))
 
 
@@ -111,11 +119,30 @@ def described(state: State, run: int, slot: int, moment: int) -> Iterator[LiveRu
     pool, positions = state.pool, state.tables.automaton.positions
     position, is_open = int(pool.runs[run, l.R_POSITION]), int(pool.runs[run, l.R_OPEN])
     ways = positions[position].continuations if position < len(positions) else ()
-    waits = tuple(dict.fromkeys(way.take.variable for number, way in enumerate(ways) if is_open >> number & 1))
+    open_takes = [way.take for number, way in enumerate(ways) if is_open >> number & 1]
+    waits = tuple(dict.fromkeys(take.variable for take in open_takes))
     for path in _paths(state, int(pool.runs[run, l.R_NODE]), slot, moment):
         nodes = pool.nodes[list(path)]
         variables = nodes[:, c.H_VARIABLE] if state.is_compact else nodes[:, l.N_STATE] & l.VARIABLE
-        yield LiveRun(tuple(variables.tolist()), tuple(nodes[:, l.N_EVENT].tolist()), waits)
+        taken, events = variables.tolist(), nodes[:, l.N_EVENT].tolist()
+        yield LiveRun(tuple(taken), tuple(events), waits, _until(state, open_takes, taken, events))
+
+
+def _until(state: State, takes: list[Take], variables: list[int], events: list[int]) -> int | None:
+    """When time is over for the last of what a run may take, or for the nots at its end."""
+    times = [int(state.held.time[event]) for event in events]
+    window = state.tables.automaton.window
+    end = times[0] + window.length if isinstance(window, Span) else inf
+
+    def deadline(take: Take) -> float:  # rules 6 and 17
+        ends = [end] if take.gap is None else [end, times[-1] + take.gap]
+        for variable, length in take.since:
+            last = [time for taker, time in zip(variables, times, strict=True) if taker == variable]
+            ends += [last[-1] + length] if last else []
+        return min(ends)
+
+    until = max(map(deadline, takes), default=end)
+    return None if until == inf else int(until)
 
 
 def _paths(state: State, root: int, slot: int, moment: int) -> Iterator[tuple[int, ...]]:

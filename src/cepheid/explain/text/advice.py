@@ -10,13 +10,16 @@ from collections.abc import Iterator
 from cepheid.automaton.model import Automaton
 from cepheid.conditions.expression import Cast, Literal
 from cepheid.conditions.expression import walk as nodes
+from cepheid.conditions.self_defeating import self_defeating
 from cepheid.conditions.types import Kind
 from cepheid.explain.text.strategy import Memory, Strategy, unbounded_loops
-from cepheid.syntax.tree import Contiguity, Element, Link, PatternTree, SkipKind, variables, walk
+from cepheid.syntax.positions import elements_at_the_end
+from cepheid.syntax.tree import Contiguity, Element, Link, PatternTree, SkipKind, Variable, elements, variables, walk
 
 
 def advice(tree: PatternTree, automaton: Automaton, chosen: Strategy, not_compiled: str | None) -> Iterator[str]:
     """The warnings of a pattern, the gravest first."""
+    yield from self_defeating(tree)
     if not_compiled is not None:
         yield (
             f"The pattern has {not_compiled}: the slow evaluator runs it, in memory only. "
@@ -30,6 +33,8 @@ def advice(tree: PatternTree, automaton: Automaton, chosen: Strategy, not_compil
             f"The pattern ends with {last!r}, a loop without limit, and has no window: each further event makes "
             "one more match of every start. Give it a window, an until, or skip past the last event."
         )
+    else:
+        yield from _every_length(tree)
     yield from _combinations(tree)
     yield from _any_start(tree)
     yield from _texts_as_numbers(automaton)
@@ -54,6 +59,22 @@ def _trailing_loop(tree: PatternTree) -> str | None:
     if last is None or not elements or elements[-1].loop is None or elements[-1].loop.until is not None:
         return None
     return last if last in unbounded_loops(tree) else None
+
+
+def _every_length(tree: PatternTree) -> Iterator[str]:
+    """A loop at the end that may be left after each of its events, where every match counts."""
+    last = set(elements_at_the_end(tree.body))
+    for path, element in elements(tree.body):
+        loop = element.loop
+        if loop is None or path not in last or loop.whole or loop.minimum == loop.maximum:
+            continue
+        if tree.skip.kind is SkipKind.NO_SKIP and isinstance(element.body, Variable):
+            yield (
+                f"The pattern can end with {element.body.name!r} after each of its events, and every match counts: the "
+                "longest run is listed, and so are all shorter ones. Write whole() on the loop for the longest one of "
+                "each start, and skip past the last event for the longest one of all."
+            )
+            return
 
 
 def _combinations(tree: PatternTree) -> Iterator[str]:

@@ -7,6 +7,7 @@ the Spark plans and the command line.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import comb
 
 from cepheid.automaton.construction import build
 from cepheid.automaton.dropping import why_all_rows_travel
@@ -23,7 +24,7 @@ from cepheid.explain.text.execution import Execution, rows_that_travel
 from cepheid.explain.text.outline import outline
 from cepheid.explain.text.strategy import Strategy, strategy
 from cepheid.syntax.notation import to_text
-from cepheid.syntax.tree import Element, PatternTree, Variable, describe, walk
+from cepheid.syntax.tree import AllOfMembers, Element, PatternTree, Variable, describe, walk
 
 ANY_EVENT = "nothing: any event"
 
@@ -46,6 +47,7 @@ def explain(
         Section("Conditions", records=tuple(_conditions(tree, conditions))),
         *_remembered(automaton, tables),
         Section("Automaton", lines=tuple(str(automaton).splitlines())),
+        *_all_of(tree),
         _strategy(chosen, not_compiled),
         *_kept(automaton, options, not_compiled),
         Section("State on a stream", (f"{_capital(chosen.bound or 'without limit: nothing bounds it')}.",)),
@@ -103,6 +105,22 @@ def _remembered(automaton: Automaton, tables: Tables | None) -> Iterator[Section
     compared = [str(expression) for expression in tables.columns] if tables else []
     sentences = (f"Compared with, computed by Spark for each event: {', '.join(compared)}.",) if compared else ()
     yield Section("What a run remembers", sentences, lines)
+
+
+def _all_of(tree: PatternTree) -> Iterator[Section]:
+    """What an `all_of` costs: which members are taken is a state of its own."""
+    lines = []
+    for _, element in walk(tree.body):
+        if isinstance(element, Element) and isinstance(element.body, AllOfMembers):
+            members, wanted = len(element.body.members), element.body.at_least
+            sets = sum(comb(members, taken) for taken in range(wanted))
+            names = ", ".join(describe(member) for member in element.body.members)
+            lines.append(
+                f"Any order of {names}: {sets:,} sets of members may have been taken before the last one, and each is "
+                "a state of the automaton. A further member doubles them; an event costs the members still open."
+            )
+    if lines:
+        yield Section("All of", tuple(lines))
 
 
 def _strategy(chosen: Strategy, not_compiled: str | None) -> Section:

@@ -29,6 +29,8 @@ _RULES = (
     ".join{stroke:$edge$}.edge{stroke:$accent$}.window text{fill:$accent$}"
     ".cross path,.guard{stroke:$not$}.cross text,.guarded text,.swatch.no{fill:$not$;color:$not$}"
     ".mark circle{stroke:$background$}svg text{fill:$ink$}"
+    ".failed .mark circle{fill:$edge$}.failed .mark text,.failed .label{fill:$muted$;color:$muted$}"
+    ".failed .band{fill:$card$}.failed .edge{stroke:$edge$}.failed .end path{stroke:$muted$}.words{color:$muted$}"
 )
 _PLAIN = (
     f"{{font-family:{SANS};font-size:14px;line-height:1.4;padding:16px;border-radius:8px;max-width:1100px;"
@@ -44,10 +46,12 @@ _PLAIN = (
     "svg text{font-size:11px}.rail{stroke-width:1.5}.event circle{stroke-width:1.5}"
     ".join{stroke-width:2.5}.guard{stroke-width:2;stroke-dasharray:3 4}.edge{stroke-width:1.5;stroke-dasharray:4 3}"
     ".cross path{stroke-width:2.2;fill:none}.mark circle{stroke-width:1.5}.note,.left-out{font-size:12px}"
+    ".failed .join{stroke-dasharray:1 4}.end path{stroke-width:2;fill:none}"
+    ".words{font-size:12px;line-height:1.3;margin:0 0 8px;grid-column:2;overflow-wrap:anywhere}"
 )
 _NARROW = (
     "@media (max-width:560px){.cepheid-timeline .lane{grid-template-columns:1fr}"
-    ".cepheid-timeline .label small{display:inline;margin-left:6px}}"
+    ".cepheid-timeline .label small{display:inline;margin-left:6px}.cepheid-timeline .words{grid-column:1}}"
 )
 
 
@@ -71,6 +75,8 @@ def fragment(
     parts += [f'<span class="swatch {colours[name]}">● {escape(name)}</span>' for name in names]
     parts += [f'<span class="swatch no">✕ {escape(name)}</span>' for name in nots]
     parts.append('<span class="note">○ every event</span>')
+    if any(track.words for panel in shown for track in panel.tracks):
+        parts.append('<span class="note">grey: runs that failed, ✕ where they ended</span>')
     if any(track.window_end is not None for panel in shown for track in panel.tracks):
         parts.append('<span class="note"><span class="sample band">&emsp;</span> the window</span>')
     if any(track.guarded for panel in shown for track in panel.tracks):
@@ -108,8 +114,9 @@ def _panel(panel: Panel, colours: dict[str, str], is_time: bool) -> Iterator[str
     left_out = f"{panel.events_left_out:,} more not shown" if panel.events_left_out else day
     yield _lane("events", left_out, 40, _events(panel, is_time))
     for track in panel.tracks:
-        yield _lane(track.title, duration(track.end - track.start, is_time), 46, _track(panel, track, colours, is_time))
-    if not panel.tracks:
+        drawn = _track(panel, track, colours, is_time)
+        yield _lane(track.title, duration(track.end - track.start, is_time), 46, drawn, track.words)
+    if all(track.words for track in panel.tracks):
         yield '<p class="note">no match</p>'
     yield _lane("", "", 20, _axis(panel, is_time))
     if panel.tracks_left_out:
@@ -117,11 +124,12 @@ def _panel(panel: Panel, colours: dict[str, str], is_time: bool) -> Iterator[str
     yield "</section>"
 
 
-def _lane(title: str, below: str, height: int, drawn: Iterator[str]) -> str:
+def _lane(title: str, below: str, height: int, drawn: Iterator[str], words: str = "") -> str:
     small = f"<small>{escape(below)}</small>" if below else ""
+    said = f'<p class="words">{escape(words)}</p>' if words else ""
     return (
-        f'<div class="lane"><div class="label">{escape(title)}{small}</div>'
-        f'<svg class="track" height="{height}">{"".join(drawn)}</svg></div>'
+        f'<div class="lane{" failed" if words else ""}"><div class="label">{escape(title)}{small}</div>'
+        f'<svg class="track" height="{height}">{"".join(drawn)}</svg>{said}</div>'
     )
 
 
@@ -160,6 +168,12 @@ def _track(panel: Panel, track: Track, colours: dict[str, str], is_time: bool) -
         yield f'<line class="join" x1="{first:.2f}%" x2="{last:.2f}%" y1="{y}" y2="{y}"/>'
     for guarded in _merged(track.guarded):
         yield from _guard(panel, guarded)
+    if track.ended_at is not None and track.ended_at <= panel.end:
+        tip = f"<title>{escape(track.words)}</title>"
+        cross = '<path d="M-5 -5L5 5M-5 5L5 -5"/><circle r="9" fill-opacity="0"/>'
+        at = _place(track.ended_at, panel)
+        yield f'<line class="join" x1="{last:.2f}%" x2="{at:.2f}%" y1="{y}" y2="{y}"/>'
+        yield f'<svg class="end" x="{at:.2f}%" y="{y}" overflow="visible">{tip}{cross}</svg>'
     labels = _Labels()
     for mark in track.marks:
         at = _place(mark.time, panel)

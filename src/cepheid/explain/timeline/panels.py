@@ -41,7 +41,7 @@ class Guarded:
 
 @dataclass(frozen=True, slots=True)
 class Track:
-    """One match."""
+    """One match, or a run that failed: then `words` say what ended it, and `ended_at` when."""
 
     title: str
     marks: tuple[Mark, ...]
@@ -49,6 +49,18 @@ class Track:
     end: float
     window_end: float | None
     guarded: tuple[Guarded, ...]
+    words: str = ""
+    ended_at: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A run that became no match: its key, what it took, and what ended it."""
+
+    key: tuple[Any, ...]
+    taken: tuple[tuple[str, PlainRow], ...]
+    words: str
+    at: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +86,7 @@ class Reading:
     tree: PatternTree | None
     nots_of: Callable[[PlainRow], tuple[str, ...]]
     """The names of the nots whose condition an event satisfies."""
+    failures: tuple[Failure, ...] = ()
 
 
 def columns_of(matches: Sequence[PlainRow], tree: PatternTree | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -112,12 +125,15 @@ def panels(matches: Sequence[PlainRow], events: Sequence[PlainRow], reading: Rea
     happened: dict[tuple[Any, ...], list[PlainRow]] = {key: [] for key in found}
     for event in events:
         happened.setdefault(_key(event, reading), []).append(event)
-    chosen = [*found, *(key for key in happened if key not in found)][:most]
+    failed = [failure.key for failure in reading.failures]
+    chosen = list(dict.fromkeys([*found, *failed, *happened]))[:most]
     return [_panel(key, found.get(key, []), happened.get(key, []), reading) for key in chosen]
 
 
 def _panel(key: tuple[Any, ...], matches: list[PlainRow], events: list[PlainRow], reading: Reading) -> Panel:
     tracks = [_track(number, row, reading) for number, row in enumerate(matches[:MOST_TRACKS], 1)]
+    failures = [failure for failure in reading.failures if failure.key == key and failure.taken]
+    tracks += [_failed(number, failure, reading) for number, failure in enumerate(failures, 1)]
     marks = [
         Mark(moment, event, None, reading.nots_of(event))
         for event in events
@@ -132,11 +148,18 @@ def _panel(key: tuple[Any, ...], matches: list[PlainRow], events: list[PlainRow]
     start, end = min(times, default=0.0), max(times, default=1.0)
     ends = [track.window_end for track in tracks if track.window_end is not None]
     ends += [guarded.end for track in tracks for guarded in track.guarded]
+    ends += [track.ended_at for track in tracks if track.ended_at is not None]
     reach = start + 1.6 * (end - start)
     end = max([end, *(moment for moment in ends if moment <= reach)])
     title = ", ".join(f"{name} = {value}" for name, value in zip(reading.keys, key, strict=True)) or "all events"
     return Panel(
-        title, tuple(shown), tuple(tracks), len(marks) - len(shown), len(matches) - len(tracks), start, max(end, start)
+        title,
+        tuple(shown),
+        tuple(tracks),
+        len(marks) - len(shown),
+        max(0, len(matches) - MOST_TRACKS),
+        start,
+        max(end, start),
     )
 
 
@@ -167,6 +190,16 @@ def _track(number: int, row: PlainRow, reading: Reading) -> Track:
     window_end = start + window.length if isinstance(window, Span) else None
     guarded = () if reading.tree is None else tuple(_guarded(reading.tree, marks, start, window_end))
     return Track(f"match {number}", tuple(marks), start, end, window_end, guarded)
+
+
+def _failed(number: int, failure: Failure, reading: Reading) -> Track:
+    marks = tuple(
+        Mark(moment, event, name) for name, event in failure.taken if (moment := _moment(event, reading)) is not None
+    )
+    start, end = (marks[0].time, marks[-1].time) if marks else (0.0, 0.0)
+    window = reading.tree.window if reading.tree else None
+    window_end = start + window.length if isinstance(window, Span) else None
+    return Track(f"failed run {number}", marks, start, end, window_end, (), failure.words, failure.at)
 
 
 def _guarded(tree: PatternTree, marks: list[Mark], start: float, window_end: float | None) -> list[Guarded]:

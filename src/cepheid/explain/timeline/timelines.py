@@ -18,7 +18,7 @@ from cepheid.errors import CepheidError, InputError
 from cepheid.explain.diagram.picture import picture
 from cepheid.explain.diagram.svg_drawing import to_svg
 from cepheid.explain.timeline.page import fragment, page
-from cepheid.explain.timeline.panels import OWN_COLUMNS, Reading, columns_of, panels, time_column
+from cepheid.explain.timeline.panels import OWN_COLUMNS, Failure, Reading, columns_of, panels, time_column
 from cepheid.explain.timeline.plain_rows import PlainRow, is_time, plain_rows
 from cepheid.options import count, path_of
 from cepheid.options import names as names_given
@@ -65,12 +65,13 @@ def timeline(
     order_by: str | Iterable[str] | None = None,
     n: int = 10,
     title: str = "Timeline",
+    failures: Sequence[Failure] = (),
 ) -> Timeline:
     """Draw matches and the events around them on a time axis, one panel for each of up to `n` partitions.
 
     `matches` are rows as in `found.matches`; `events` are the rows that were searched, at least those of the partitions
     to draw. With `pattern`, windows, negations and the diagram are drawn, too. Without `partition_by` and `order_by`,
-    both are inferred from the columns of the matches.
+    both are inferred from the columns of the matches. `failures` are runs that became no match, drawn in grey.
 
     >>> from cepheid import Pattern
     >>> rows = [{"id": 1, "t": 1, "kind": "a"}, {"id": 1, "t": 4, "kind": "b"}]
@@ -86,6 +87,8 @@ def timeline(
     rows = plain_rows(matches)
     happened = [] if events is None else plain_rows(events)
     keys, names = columns_of(rows, tree)
+    taking = [name for failure in failures for name, _ in failure.taken]
+    names = (*names, *(name for name in dict.fromkeys(taking) if name not in names))
     keys = keys if partition_by is None else names_given(partition_by, "partition_by")
     order = time_column(rows, names) if order_by is None else names_given(order_by, "order_by")
     if happened and not order:
@@ -94,7 +97,7 @@ def timeline(
             '  Name the column: order_by="ts".'
         )
     nots, nots_of = _nots(tree, happened)
-    shown = panels(rows, happened, Reading(keys, names, order, tree, nots_of), n)
+    shown = panels(rows, happened, Reading(keys, names, order, tree, nots_of, tuple(failures)), n)
     samples = [row.get("start_time") for row in rows] + [event.get(order[0]) for event in happened[:1] if order]
     in_time = any(is_time(sample) for sample in samples)
     text = "" if tree is None else to_text(tree)

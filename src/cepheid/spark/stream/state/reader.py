@@ -61,14 +61,15 @@ class StateReader:
         return self._frame(tables, schema)
 
     def runs(self) -> DataFrame:
-        """The waiting runs: key, start, last event, what each has taken so far, and what it waits for. Of runs that are
-        kept as one, the first 1,000 are listed; `totals` counts them all."""
+        """The waiting runs: key, start, last event, what each has taken so far, what it waits for and until when. Of
+        runs that are kept as one, the first 1,000 are listed; `totals` counts them all."""
         plan = self._plan
         time = plan.rows.schema[plan.order_by[0]].dataType
         taken = StructType([StructField("variable", StringType()), StructField("time", time)])
         fields = [self._plain(name) for name in plan.partition_by]
         fields += [StructField("start_time", time), StructField("last_time", time)]
         fields += [StructField("taken", ArrayType(taken)), StructField("waits_for", ArrayType(StringType()))]
+        fields += [StructField("until", time)]
         schema = StructType(fields)
         rows = [row for bucket in self._buckets() for row in self._runs_of(bucket)]
         return self._frame([pa.Table.from_pylist(rows, schema=arrow_schema(schema))], schema)
@@ -101,7 +102,17 @@ class StateReader:
                     "last_time": taken[-1]["time"],
                     "taken": taken,
                     "waits_for": [names[variable] for variable in found.waits_for] or ["the negations at the end"],
+                    "until": self._moment(found.until),
                 }
+
+    def _moment(self, time: int | None) -> Any:
+        """A time of the engine's as a value of the order column; NULL where nothing ends the waiting."""
+        if time is None:
+            return None
+        kind = arrow_schema(self._plan.rows.schema).field(self._plan.order_by[0]).type
+        if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+            return pa.scalar(time, pa.timestamp("us", getattr(kind, "tz", None))).cast(kind, safe=False).as_py()
+        return time
 
     def _buckets(self) -> Iterator[BucketRuns]:
         """All buckets, restored."""

@@ -1,0 +1,282 @@
+"""The face of sets: `PatternSet`, many patterns that run in one pass over the same events.
+
+Thin, as `Pattern` is: the rooms below are imported when needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+from cepheid.errors import InputError
+from cepheid.options import Asked, Limits, Movement, Nulls, Time, bucket_count, checked_nulls, limits_of, names
+from cepheid.pattern import Pattern, engine_options
+from cepheid.rule import Rule, named
+from cepheid.rules.texts import pattern_of
+
+if TYPE_CHECKING:
+    from cepheid.explain import Explanation
+    from cepheid.rules.found import FoundByRules
+    from cepheid.spark.batch import DataFrame
+    from cepheid.spark.rules.batch import RulesInDataFrame
+    from cepheid.spark.rules.found import RulesInStream
+
+
+class PatternSet:
+    """Patterns by name. Immutable: `add` and `remove` return new sets.
+
+    >>> from cepheid import Pattern, PatternSet
+    >>> rules = PatternSet({"rise": Pattern.parse("low[price < 5] ~> high[price > 9]")}, partition_by="stock")
+    >>> rules = rules.add("crash", "high[price > 9] -> low[price < 5]", partition_by="stock", severity="high")
+    >>> rows = [{"stock": "x", "t": t, "price": price} for t, price in enumerate([3, 12, 1], start=1)]
+    >>> found = rules.match_events(rows, order_by="t")
+    >>> [(match["rule"], match["start_time"], match["severity"]) for match in found.matches]
+    [('rise', 1, None), ('crash', 2, 'high')]
+    >>> found.counts
+    {'rise': 1, 'crash': 1}
+    """
+
+    __slots__ = ("_rules",)
+
+    def __init__(
+        self,
+        rules: Mapping[str, Pattern | str] | Iterable[Rule] = (),
+        *,
+        partition_by: str | Iterable[str] | None = None,
+    ) -> None:
+        """Patterns by name, or rules. `partition_by` is the key of patterns that do not name one themselves."""
+        made: list[Rule] = []
+        if isinstance(rules, Mapping):
+            made = [made_rule(name, pattern, partition_by) for name, pattern in rules.items()]
+        else:
+            made = [_checked(rule) for rule in rules]
+        self._rules: dict[str, Rule] = {}
+        for rule in made:
+            _refuse_double(rule, self._rules)
+            self._rules[rule.name] = rule
+
+    def add(
+        self,
+        name: str,
+        pattern: Pattern | str,
+        *,
+        partition_by: str | Iterable[str] | None = None,
+        measures: Mapping[str, str] | None = None,
+        severity: str | None = None,
+        tags: str | Iterable[str] = (),
+    ) -> PatternSet:
+        """The set with one rule more: a `Pattern`, or its text in the printed notation, as SASE or as JSON.
+
+        `partition_by` names the columns whose values all events of a match share. `measures` are computed of each
+        match; `severity` and `tags` are given out with it.
+        """
+        rule = made_rule(name, pattern, partition_by, measures, severity, tags)
+        _refuse_double(rule, self._rules)
+        return PatternSet([*self._rules.values(), rule])
+
+    def remove(self, name: str) -> PatternSet:
+        """The set without one of its rules."""
+        self[name]
+        return PatternSet([rule for rule in self if rule.name != name])
+
+    @classmethod
+    def from_directory(cls, path: str | PathLike[str]) -> PatternSet:
+        """The rules of all files `*.toml` in a directory and below it. If some are wrong, the error lists them all."""
+        from cepheid.rules.directory import Directory
+
+        return Directory(path).read().whole()
+
+    @classmethod
+    def from_table(cls, rows: object) -> PatternSet:
+        """The rules of a table, a row each: a Spark DataFrame, a pandas DataFrame, an Arrow table or dicts.
+
+        The columns `name` and `text` are needed; `partition_by`, `severity`, `tags` and `type_column` are read if they
+        are there. Keys and tags are arrays, or texts with commas.
+        """
+        from cepheid.rules.tables import rules_of
+
+        return cls(rules_of(rows))
+
+    def match_events(
+        self,
+        events: object,
+        *,
+        order_by: str | Iterable[str] | None = None,
+        columns: str | Iterable[str] | None = None,
+        nulls: Nulls = "error",
+        time_zone: str = "UTC",
+        limits: Limits | None = None,
+    ) -> FoundByRules:
+        """Find all rules in rows in memory: dicts, a pandas DataFrame or an Arrow table.
+
+        `.matches` has the rows of all rules; `found["name"]` is what `Pattern.match_events` returns for that rule. The
+        arguments are those of `Pattern.match_events`; each rule has its own key.
+        """
+        from cepheid.conditions.casting import zone_of
+        from cepheid.rows.given import to_table
+        from cepheid.rows.rules import match_rules
+        from cepheid.rules.found import FoundByRules
+
+        self._refuse_empty()
+        checked_nulls(nulls)
+        zone_of(time_zone)
+        table, order = to_table(events), names(order_by, "order_by")
+        limits, shown = limits_of(limits), None if columns is None else names(columns, "columns")
+        found = match_rules(tuple(self), table, order, shown, engine_options(limits), nulls, time_zone)
+
+        def single(rule: Rule) -> Any:
+            asked: dict[str, Any] = {"measures": dict(rule.measures) or None, "columns": shown}
+            return Pattern(rule.tree).match_events(
+                table,
+                partition_by=rule.partition_by or None,
+                order_by=order or None,
+                nulls=nulls,
+                time_zone=time_zone,
+                limits=limits,
+                **asked,
+            )
+
+        return FoundByRules(found, {rule.name: partial(single, rule) for rule in self})
+
+    def match(
+        self,
+        events: DataFrame,
+        *,
+        order_by: str | Iterable[str] | None = None,
+        columns: str | Iterable[str] | None = None,
+        nulls: Nulls = "error",
+        buckets: int | None = None,
+        limits: Limits | None = None,
+    ) -> RulesInDataFrame:
+        """Find all rules in a batch DataFrame, in one pass: `.matches` is a lazy DataFrame. Streams go to
+        `match_stream`.
+
+        A match of any rule is one row: `rule`, the columns of all keys (NULL where a rule has another key), `match_id`,
+        `start_time`, `end_time`, `events` (an array of `variable`, `sequence` and `event`), `measures` (a map of
+        texts), `severity` and `tags`. `found["name"]` is what `Pattern.match` returns for that rule. `columns` selects
+        what events show; the other arguments are those of `Pattern.match_batch`.
+        """
+        from cepheid.spark.rules.batch import RulesInDataFrame, RulesPlan
+        from cepheid.spark.session import require_dataframe
+
+        self._refuse_empty()
+        if require_dataframe(events).isStreaming:
+            raise InputError("match() was given a stream.\n  Use match_stream().")
+        shown, order = None if columns is None else names(columns, "columns"), names(order_by, "order_by")
+        limits = limits_of(limits)
+        movement = Movement(buckets, "packed", nulls, limits.max_bucket_bytes)
+        plan = RulesPlan(tuple(self), require_dataframe(events), order, shown, movement, engine_options(limits))
+        return RulesInDataFrame(plan)
+
+    def match_stream(
+        self,
+        events: DataFrame,
+        *,
+        order_by: str | Iterable[str] | None = None,
+        columns: str | Iterable[str] | None = None,
+        buckets: int | None = None,
+        watermark: str | None = None,
+        max_ahead: str = "1 hour",
+        time: Time = "event",
+        limits: Limits | None = None,
+    ) -> RulesInStream:
+        """Find all rules in a streaming DataFrame: `.start(…)` runs one query for all of them.
+
+        The rows are those of `match`, with the moment `at` which each was decided. `buckets` is the number for each
+        distinct key. The other arguments are those of `Pattern.match_stream`.
+        """
+        from cepheid.spark.rules.found import RulesInStream
+        from cepheid.spark.rules.stream_plan import RulesStreamPlan
+        from cepheid.spark.session import require_dataframe
+        from cepheid.spark.stream.time import Timing
+
+        self._refuse_empty()
+        if not require_dataframe(events).isStreaming:
+            raise InputError("match_stream() was given a batch.\n  Use match().")
+        shown, order = None if columns is None else names(columns, "columns"), names(order_by, "order_by")
+        options, timing = engine_options(limits_of(limits)), Timing(watermark, max_ahead, time)
+        plan = RulesStreamPlan(tuple(self), events, order, shown, bucket_count(buckets), options, timing)
+        return RulesInStream(plan)
+
+    def explain(self) -> Explanation:
+        """Explain what the rules share: keys, conditions, and how they run together. Print it."""
+        from cepheid.explain.rules import explain_rules
+
+        self._refuse_empty()
+        return explain_rules(tuple(self))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the rules."""
+        return tuple(self._rules)
+
+    def __getitem__(self, name: str) -> Rule:
+        if name not in self._rules:
+            raise InputError(f"there is no rule {name!r}.\n  There are: {', '.join(self._rules) or 'none'}.")
+        return self._rules[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._rules
+
+    def __iter__(self) -> Iterator[Rule]:
+        return iter(self._rules.values())
+
+    def __len__(self) -> int:
+        return len(self._rules)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, PatternSet) and list(self) == list(other)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        return f"PatternSet({len(self)} rules: {', '.join(self._rules)})"
+
+    def _refuse_empty(self) -> None:
+        if not self._rules:
+            raise InputError("the set has no rules.\n  Add some: PatternSet().add(name, pattern, partition_by=…).")
+
+
+def made_rule(
+    name: str,
+    pattern: Pattern | str,
+    partition_by: str | Iterable[str] | None,
+    measures: Mapping[str, str] | None = None,
+    severity: str | None = None,
+    tags: str | Iterable[str] = (),
+    place: str = "",
+) -> Rule:
+    """A rule from what a user gives, checked."""
+    if not isinstance(name, str) or not name.strip() or name != name.strip():
+        raise InputError(f'the name of a rule is {name!r}.\n  Give text without blanks around it: "theft".')
+    with named(f"rule {name!r}" + (f" ({place})" if place else "")):
+        if isinstance(pattern, str):
+            pattern = pattern_of(pattern)
+        if not isinstance(pattern, Pattern):
+            kind = type(pattern).__name__
+            raise InputError(f"its pattern is a {kind}.\n  Give a Pattern, or its text.")
+        pattern.check()
+        if severity is not None and not isinstance(severity, str):
+            raise InputError(f'severity is {severity!r}.\n  Give text: severity="high".')
+        asked, labels = Asked.of(measures, None, "one"), names(tags or None, "tags")
+        return _checked(Rule(name, pattern.tree, pattern._key(partition_by), asked.measures, severity, labels, place))
+
+
+def _checked(rule: object) -> Rule:
+    from cepheid.conditions import check_text
+
+    if not isinstance(rule, Rule):
+        raise InputError(f"a set is made of {rule!r}.\n  Give a dict from name to pattern.")
+    for name, text in rule.measures:
+        check_text(text, f"measure {name!r}")
+    return rule
+
+
+def _refuse_double(rule: Rule, known: Mapping[str, Rule]) -> None:
+    other = next((one for name, one in known.items() if name.lower() == rule.name.lower()), None)
+    if other is not None:
+        places = f" ({other.place} and {rule.place})" if other.place or rule.place else ""
+        raise InputError(f"there are two rules named {rule.name!r}{places}.\n  Give each a name of its own.")

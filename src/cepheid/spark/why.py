@@ -1,0 +1,156 @@
+"""Why a pattern does not match in a DataFrame: conditions counted over everything by one job, runs followed for a few
+keys.
+
+In: a pattern, a DataFrame, its key and order, and the key asked for, if any. Out: an `Inquiry`.
+
+The job reads the rows once: an observation counts each condition and each AND-part of it, and a grouping by key says
+which elements have events under each. Of all keys those are followed in which the most elements have events, one for
+each of some classes of keys. Their rows are collected, and the rest is as in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache, reduce
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, Observation, Row
+from pyspark.sql import functions as F
+
+from cepheid.conditions import bind
+from cepheid.conditions.expression import TRUE, Expression, SparkColumn, SparkExpression, walk
+from cepheid.conditions.predicate import reads_variables
+from cepheid.conditions.printing import quoted
+from cepheid.engine.tables.tabulate import Options
+from cepheid.errors import InputError
+from cepheid.explain.why.asking import Inquiry, Question, Whole, ask
+from cepheid.explain.why.counting import Asked, conditions_of
+from cepheid.explain.why.model import ElementCount, PartCount, Role
+from cepheid.explain.why.nearness import part_text, parts_of
+from cepheid.explain.why.suspicions import MOST_VALUES
+from cepheid.rows.columns import column_named
+from cepheid.rows.steps import Events
+from cepheid.spark.analysis import schema_of
+from cepheid.spark.frames import arrow_schema, order_columns, partition_columns, refuse_names_by_case
+from cepheid.spark.masks import to_column
+from cepheid.spark.steps import StepTables
+from cepheid.syntax.tree import PatternTree
+
+KEYS = 4
+"""Keys that are followed if none is asked for."""
+
+
+def inquire(
+    tree: PatternTree,
+    rows: DataFrame,
+    partition_by: tuple[str, ...],
+    order_by: tuple[str, ...],
+    key: Mapping[str, Any] | None,
+    options: Options,
+    most_rows: int,
+    nulls: str = "error",
+    steps: StepTables | None = None,
+) -> Inquiry:
+    """Count over all rows, or those of a key, and follow the runs of a few keys."""
+    refuse_names_by_case(rows.schema)
+    arrow = arrow_schema(rows.schema)
+    keys = partition_columns(rows.schema, partition_by)
+    order = order_columns(rows.schema, arrow, order_by)
+    if nulls == "drop":
+        rows = rows.where(reduce(Column.__and__, (F.col(quoted(name)).isNotNull() for name in order)))
+    schema = schema_of(rows) if steps is None else steps.schema(rows, ())
+    asked = list(conditions_of(tree, bind(tree, schema)))
+    _refuse_what_only_spark_computes(asked)
+    if key is not None:
+        rows = rows.where(_of_key(rows, keys, key))
+    counts, total, number, chosen = _counted(rows, keys if key is None else (), asked)
+    if key is not None and not total:
+        raise InputError(f"key={dict(key)!r}: no row has it.\n  Look at the values of {', '.join(keys)}.")
+    some = rows if not chosen else rows.where(reduce(Column.__or__, (_equal(keys, one) for one in chosen)))
+    in_order = [F.col(quoted(name)) for name in (*keys, *order)]
+    table = some.orderBy(*in_order).limit(most_rows).toArrow()
+
+    @cache
+    def values(name: str) -> Sequence[tuple[Any, int]]:
+        frequent = rows.groupBy(F.col(quoted(name)).alias("value")).count().orderBy(F.desc("count")).limit(MOST_VALUES)
+        return [(row["value"], row["count"]) for row in frequent.collect()]
+
+    whole = Whole(total, number, counts, values)
+    shown = tuple(rows.columns) if steps is None else steps.shown
+    question = Question(tree, Events(table, schema, keys, shown), order, "error", None, most_rows)
+    return ask(question, options, whole, key=key)
+
+
+def _counted(
+    rows: DataFrame, keys: tuple[str, ...], asked: Sequence[Asked]
+) -> tuple[list[ElementCount], int, int, list[Row]]:
+    """The counts of all conditions, of rows and of keys, and the keys to follow: by one job."""
+    sums: list[Column] = [F.count(F.lit(1)).alias("rows")]
+    for number, one in enumerate(asked):
+        sums.append(_how_often(one.predicate.own_event).alias(f"own_{number}"))
+        for place, part in enumerate(parts_of(one.predicate)):
+            if not reads_variables(part):
+                sums.append(_how_often(part).alias(f"part_{number}_{place}"))
+                sums.append(F.count_if(to_column(part).isNull()).alias(f"unknown_{number}_{place}"))
+    elements = [one for one in asked if one.role is Role.ELEMENT][:63]
+    fits = F.lit(0).cast("bigint")
+    for bit, one in enumerate(elements):
+        fits = fits.bitwiseOR(F.when(to_column(one.predicate.own_event), F.lit(1 << bit)).otherwise(F.lit(0)))
+    observation = Observation("why")
+    names = [F.col(quoted(name)).alias(f"key_{place}") for place, name in enumerate(keys)]
+    seen = rows.observe(observation, *sums).select(*names, fits.alias("fits"))
+    grouped = seen.groupBy(*(f"key_{place}" for place in range(len(keys)))).agg(
+        F.bit_count(F.bit_or("fits")).alias("fitting"), F.count(F.lit(1)).alias("size")
+    )
+    key = F.struct(*(F.col(f"key_{place}") for place in range(len(keys)))) if keys else F.struct(F.lit(0).alias("none"))
+    ranked = F.struct(F.col("fitting"), (-F.col("size")).alias("smallness"), key.alias("key"))
+    share = F.pmod(F.hash(key), F.lit(KEYS))
+    best = [F.max(F.when(share == number, ranked)).alias(f"best_{number}") for number in range(KEYS)]
+    [found] = grouped.agg(F.count(F.lit(1)).alias("keys"), *best).collect()
+    counted = observation.get
+    chosen = [found[f"best_{number}"]["key"] for number in range(KEYS) if found[f"best_{number}"]] if keys else []
+    counts = [_element(number, one, counted) for number, one in enumerate(asked)]
+    return counts, int(counted["rows"]), int(found["keys"]) if keys else 1, chosen
+
+
+def _element(number: int, one: Asked, counted: Mapping[str, Any]) -> ElementCount:
+    parts = tuple(
+        PartCount(part_text(part), None)
+        if reads_variables(part)
+        else PartCount(
+            part_text(part), int(counted[f"part_{number}_{place}"]), int(counted[f"unknown_{number}_{place}"])
+        )
+        for place, part in enumerate(parts_of(one.predicate))
+    )
+    text = " AND ".join(part.text for part in parts) or "any event"
+    fits = int(counted[f"own_{number}"])
+    return ElementCount(one.name, one.role, text, fits, parts, is_required=one.is_required)
+
+
+def _how_often(condition: Expression) -> Column:
+    return F.count(F.lit(1)) if condition == TRUE else F.count_if(to_column(condition))
+
+
+def _of_key(rows: DataFrame, keys: tuple[str, ...], given: Mapping[str, Any]) -> Column:
+    wanted = F.lit(True)
+    for name, value in given.items():
+        found = column_named(rows.columns, name, "key")
+        if found not in keys:
+            raise InputError(f"key names {found!r}, which is not a partition column.\n  There are: {', '.join(keys)}.")
+        wanted = wanted & F.col(quoted(found)).eqNullSafe(F.lit(value))
+    return wanted
+
+
+def _equal(keys: tuple[str, ...], row: Row) -> Column:
+    same = (F.col(quoted(name)).eqNullSafe(F.lit(row[place])) for place, name in enumerate(keys))
+    return reduce(Column.__and__, same)
+
+
+def _refuse_what_only_spark_computes(asked: Sequence[Asked]) -> None:
+    for one in asked:
+        for node in walk(one.predicate.expression):
+            if isinstance(node, SparkColumn | SparkExpression):
+                raise InputError(
+                    f"why: {one.predicate.place} has a condition that only Spark computes: {one.predicate}.\n"
+                    "  Compute it as a column first: runs are followed by Cepheid itself."
+                )
