@@ -66,8 +66,8 @@ def measure(settings: Settings) -> Section:
             f"On Spark: {CORES} cores, {PER_KEY} rows a key, Parquet in, noop sink out; bar: {BAR:,} rows per CPU "
             f"second. Searches: no match exists; bar: {SEARCH_BAR:.0f} CPU second.",
             "right: as many matches as in memory; for searches, none; beside others, their answer.",
-            "Made rows: each engine makes them itself, in the same order and by the same arithmetic; Trino and Flink SQL "
-            "are one process each, their start deducted. Flink has no PREV.",
+            "Made rows: each engine makes them itself, in the same order and by the same arithmetic; Trino and Flink "
+            "SQL are one process each, their start deducted. Flink has no PREV.",
         ],
     )
     if any(map(settings.wants, TASKS)):
