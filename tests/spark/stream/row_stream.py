@@ -6,7 +6,9 @@ microseconds, in the first column of ORDER BY.
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -21,7 +23,7 @@ from cepheid.rowpattern.binding import BoundRowPattern, bind
 from cepheid.rowpattern.expression import Folded, Function, Value, reads_of
 from cepheid.rows.row_patterns import _measured, _result
 from cepheid.spark.keys import HASHES
-from cepheid.spark.row_workers import MASK, MATCH_NUMBER, read_name
+from cepheid.spark.row_workers import MASK, MATCH_NUMBER, MatchSortedRows, RowWork, read_name
 from cepheid.spark.stream.state.row_bucket import BucketRows, RowStreamWork
 from cepheid.spark.stream.time import TIME
 
@@ -79,6 +81,16 @@ class RowStream:
 
     def end(self) -> list[Row]:
         return self.step(None, 0, is_end=True)
+
+    def of_sorted(self, rows: pa.Table, cuts: list[int]) -> list[Row]:
+        """What comes out of sorted rows that come in parts, all of one Spark partition."""
+        prepared = self._prepared(rows)
+        parts = [prepared.slice(begin, end - begin) for begin, end in pairwise([0, *cuts, rows.num_rows])]
+        fields = {field.name: getattr(self.work, field.name) for field in dataclasses.fields(RowWork)}
+        match = MatchSortedRows(**fields)
+        found = match.in_parts([part for part in parts if part.num_rows])
+        found = [self._shown(pa.Table.from_batches([batch])) for batch in found]
+        return [row for table in found for row in table.to_pylist()]
 
     def nothing(self) -> pa.Table:
         """A result without rows."""

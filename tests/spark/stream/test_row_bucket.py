@@ -77,6 +77,24 @@ def test_any_cut_into_steps_is_one_batch(clause: str, table: pa.Table, data: st.
     assert by_key(found) == expected
 
 
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+@given(clauses(), tables(), st.data())
+def test_sorted_rows_in_any_parts_are_one_batch(clause: str, table: pa.Table, data: st.DataObject) -> None:
+    table = timed(table)
+    clause = clause.replace("ORDER BY t", "ORDER BY ts")
+    try:
+        stream = RowStream(clause, table.schema)
+    except NotCompiled:
+        assume(False)
+    rows = ordered(table, stream.bound.partition_by, stream.bound.order_by)
+    cuts = sorted(data.draw(st.sets(st.integers(1, table.num_rows)), "cuts"))
+    try:
+        expected = by_key(by_reference(stream.bound, rows, max_steps=20_000).to_pylist())
+        assert by_key(stream.of_sorted(rows.table, cuts)) == expected
+    except CepheidError:
+        assume(False)
+
+
 def moments(pattern: str, defines: str, labels: str, more: str = "", measures: str = "COUNT(*) AS n") -> list[Any]:
     """After which row each match comes out: (rows seen, its first row, its length); `e`: at the end."""
     clause = f"ORDER BY ts MEASURES FIRST(i) AS f, {measures} {more} PATTERN ({pattern})"
