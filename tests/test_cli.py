@@ -56,7 +56,7 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp
 def test_help_has_examples(run: Run) -> None:
     code, out, _ = run("--help")
     assert code == 0 and "cepheid check readings.parquet" in out
-    for command in ("run", "sql", "explain", "diagram", "check", "state", "demo"):
+    for command in ("run", "sql", "explain", "diagram", "check", "state", "why", "studio", "demo"):
         code, out, _ = run(command, "--help")
         assert code == 0
         assert f"cepheid {command}" in out.split("example", 1)[1]
