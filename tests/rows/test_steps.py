@@ -201,7 +201,7 @@ def test_a_key_may_be_called_like_a_column_that_is_the_key() -> None:
     ("keys", "problem"),
     [
         ({"p": {"a": "pid"}}, r"partition_by\['p'\] says nothing of 'b'"),
-        ({"p": {"a": "pid", "b": "pid", "c": "pid"}}, "has 'c', which is no element of the pattern"),
+        ({"p": {"a": "pid", "b": "pid", "c": "pid"}}, "has 'c', which is not an element of the pattern"),
         ({"p": {"a": "pid", "b": "nothing"}}, "partition_by, 'p' of 'b': there is no column `nothing`"),
         ({"p": {"a": "pid", "b": "a.pid"}}, "reads a variable"),
         ({"p": {"a": "pid", "b": "CAST(parent AS STRING)"}}, "pid is int64 for 'a', but .* is string for 'b'"),

@@ -180,7 +180,7 @@ class RowPatternPlan:
                         raise located(
                             ConditionError(
                                 "MATCH_RECOGNIZE",
-                                f"{node.function} stands with CLASSIFIER() or MATCH_NUMBER() inside a function of rows",
+                                f"{node.function} is used with CLASSIFIER() or MATCH_NUMBER() in a function of rows",
                                 "put it around: f(LAST(…)) instead of LAST(f(…))",
                             )
                         )

@@ -72,8 +72,8 @@ class Checkpoint:
         saved = self._lines("identity")
         if not saved:
             raise StateError(
-                f"{self.path!r} is no checkpoint of a pattern: it has no file below cepheid/identity.\n"
-                "  Give the directory that start(checkpoint=…) was given, or that stands under [stream] in the job."
+                f"{self.path!r} is not a checkpoint of a pattern: it has no file below cepheid/identity.\n"
+                "  Give the directory that start(checkpoint=…) was given, or that is named under [stream] in the job."
             )
         return self._read(saved)
 
