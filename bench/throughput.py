@@ -8,7 +8,7 @@ from engine_runs import is_as_reference, tables_of
 from measuring import Settings, cpu, median_cpu
 from reporting import Column, Section
 
-from cepheid import Pattern
+from cepheid import Pattern, all_of
 from cepheid.engine.columns import columns
 from cepheid.engine.matcher import match_partitions
 from cepheid.rows.arrange import Arranged
@@ -16,7 +16,17 @@ from cepheid.syntax.tree import SpanUnit
 
 PER_PARTITION = 100
 WINDOW = 10
-BARS = {"seq": 10.0, "kleene": 5.0, "negation": 5.0, "iterative": 5.0, "iterative sum": 5.0}
+BARS = {
+    "seq": 10.0,
+    "kleene": 5.0,
+    "negation": 5.0,
+    "iterative": 5.0,
+    "iterative sum": 5.0,
+    "all of 5": 5.0,
+    "having": 5.0,
+    "whole": 5.0,
+    "distinct": 5.0,
+}
 """Millions of events a second that must be reached."""
 
 
@@ -40,6 +50,8 @@ def queries() -> dict[str, Pattern]:
     )
     absent = start.not_followed_by("c").where("name = 'c'").followed_by_any("d").where("name = 'd'")
     every = start.followed_by_any("b").where("name = 'b'").followed_by_any("c").where("name = 'c'")
+    members = [Pattern.begin(name).where(f"name = '{name}'") for name in "abcde"]
+    b_loop = start.followed_by("b").where("name = 'b'").one_or_more()
     return {
         "seq": seq.skip("past_last_event"),
         "strict": start.next("b").where("name = 'b'").next("c").where("name = 'c'").skip("past_last_event"),
@@ -47,6 +59,10 @@ def queries() -> dict[str, Pattern]:
         "negation": absent.within(WINDOW).skip("past_last_event"),
         "iterative": rising.within(WINDOW).skip("past_last_event"),
         "iterative sum": bounded.within(WINDOW).skip("past_last_event"),
+        "all of 5": Pattern.begin(all_of(*members)).within(WINDOW).skip("past_last_event"),
+        "having": b_loop.having("SUM(b.price) >= 100").within(WINDOW).skip("past_last_event"),
+        "whole": b_loop.whole().within(WINDOW).skip("past_last_event"),
+        "distinct": b_loop.having("COUNT(DISTINCT b.price) >= 3").within(WINDOW).skip("past_last_event"),
         "seq no skip": seq.within(WINDOW),
         "kleene no skip": kleene.within(WINDOW),
         "negation no skip": absent.within(WINDOW),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from difflib import get_close_matches
 from html import escape
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
@@ -107,7 +108,7 @@ class Pattern(PatternBuilder):
         from cepheid.explain.found import FoundRows, Search
         from cepheid.rows.in_memory import count_rows, match_rows
 
-        self._checked()
+        self._checked(measures, partition_by)
         known_arguments(single, "match_events", SingleLimits.__annotations__)
         asked = Asked.of(measures, columns, rows)
         checked_nulls(nulls)
@@ -242,7 +243,7 @@ class Pattern(PatternBuilder):
         """
         from cepheid.spark.batch import BatchPlan, Found
 
-        self._checked()
+        self._checked(measures, partition_by)
         if _first(events).isStreaming:
             raise InputError("match_batch() was given a stream.\n  Use match_stream(), or match(), which takes both.")
         asked, order = Asked.of(measures, columns, rows), names(order_by, "order_by")
@@ -282,7 +283,7 @@ class Pattern(PatternBuilder):
         from cepheid.spark.stream.plan import StreamPlan
         from cepheid.spark.stream.time import Timing
 
-        self._checked()
+        self._checked(measures, partition_by)
         if not _first(events).isStreaming:
             raise InputError("match_stream() was given a batch.\n  Use match_batch(), or match(), which takes both.")
         asked, order = Asked.of(measures, columns, rows), names(order_by, "order_by")
@@ -300,7 +301,7 @@ class Pattern(PatternBuilder):
         partition_by: Keys = None,
         order_by: str | Iterable[str] | None = None,
         key: Mapping[str, Any] | None = None,
-        most_rows: int = 20_000,
+        most_rows: int = 10_000,
         nulls: Nulls = "error",
     ) -> Why:
         """Say why the pattern finds what it finds in a batch DataFrame, or in rows in memory, and not more.
@@ -357,7 +358,8 @@ class Pattern(PatternBuilder):
         )
 
     def bind(self, **values: ParameterValue) -> Self:
-        """Give values to the parameters of conditions, written `:name`. A value is never made part of a text.
+        """Give values to the parameters of conditions and measures, written `:name`. A value is never made part of a
+        text.
 
         >>> from cepheid import Pattern
         >>> large = Pattern.begin("a").where("amount > :limit")
@@ -368,8 +370,8 @@ class Pattern(PatternBuilder):
 
         known = parameters_of(self.tree)
         for name in values:
-            if name not in known:
-                written = ", ".join(f":{one}" for one in known) or "none"
+            if name not in known and get_close_matches(name, known):  # else a measure may have it
+                written = ", ".join(f":{one}" for one in known)
                 raise InputError(f"bind() has {name!r}, but no condition has :{name}.\n  There are: {written}.")
         bound = parameters({**dict(self.tree.parameters), **values})
         return type(self)(replace(self.tree, parameters=bound)).check()
@@ -382,11 +384,13 @@ class Pattern(PatternBuilder):
         bind(self.tree, None)
         return self
 
-    def _checked(self) -> None:
+    def _checked(self, measures: Mapping[str, str] | None, partition_by: Keys) -> None:
         """Check the pattern before a match, and warn if it defeats itself."""
+        from cepheid.conditions.parameters import refuse_unused
         from cepheid.conditions.self_defeating import self_defeating
 
         self.check()
+        refuse_unused(self.tree, (measures, partition_by))
         for problem in self_defeating(self.tree):
             warnings.warn(problem, stacklevel=3)
 

@@ -81,6 +81,16 @@ def test_measures_have_the_same_values() -> None:
         pattern.match_events(ROWS, order_by="t", measures={"x": "a.n - :other"})
 
 
+def test_a_parameter_may_be_used_by_measures_and_keys_alone() -> None:
+    pattern = Pattern.begin("a").where("n > 3").bind(scale=10)
+    found = pattern.match_events(ROWS, order_by="t", measures={"scaled": "SUM(a.n) * :scale"})
+    assert [match["scaled"] for match in found] == [50, 90]
+    found = pattern.match_events(ROWS, order_by="t", partition_by={"k": "n DIV :scale"})
+    assert [match["k"] for match in found] == [0, 0]
+    with pytest.raises(InputError, match="neither a condition nor a measure has :scale"):
+        pattern.match_events(ROWS, order_by="t", measures={"scaled": "SUM(a.n)"})
+
+
 def test_values_are_part_of_what_a_pattern_means() -> None:
     pattern = Pattern.begin("a").where("n > :limit")
     one, other = (fingerprint(pattern.bind(limit=limit).automaton()) for limit in (1, 2))

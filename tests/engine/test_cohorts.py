@@ -223,10 +223,10 @@ ANY = any_of("ab")
     [
         (ANY.skip("to_next"), "single starts"),
         (ANY.skip("past_last_event"), "first run of each state"),
-        (ANY.not_followed_by("c").where(is_("c")).within(5), "a not at its end"),
+        (ANY.not_followed_by("c").where(is_("c")).within(5), "a negation at its end"),
         (
             Pattern.not_before("c").where("name = b.name").begin("a").followed_by_any("b").within(5),
-            "a not at the start compares",
+            "a negation at the start compares",
         ),
         (Pattern.begin("a").next("b"), "every link is strict"),
     ],

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -14,7 +15,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from cepheid import ConditionError, InputError, Pattern
+from cepheid import ConditionError, InputError, Pattern, one_of
 
 START = datetime(2024, 7, 1, 21, 30, tzinfo=UTC)
 NAMES = ("Ann", "bob", "ANN", "Bob", "ann", "zoë")
@@ -94,6 +95,31 @@ def test_conditions_across_events_mean_the_same(frame: DataFrame) -> None:
         assert found == expected, condition
         several += 0 < len(found) < 30
     assert several == len(ACROSS)
+
+
+def test_conditions_across_events_on_a_stream(spark: SparkSession, frame: DataFrame, tmp_path: Path) -> None:
+    """All of them in one query: each is an alternative with a name of its own."""
+    parts = [Pattern.begin(f"b{i}").where("kind = 'b'", condition) for i, condition in enumerate(ACROSS)]
+    every = Pattern.begin("a").where("kind = 'a'").times_or_more(1).followed_by_any(one_of(*parts)).within("4 hours")
+    frame.write.parquet(str(tmp_path / "events"))
+    stream = spark.readStream.schema(frame.schema).parquet(str(tmp_path / "events"))
+    query = every.match(stream, **ARGUMENTS).start(
+        matches="memory", checkpoint=str(tmp_path / "checkpoint"), trigger="available now", flush=True
+    )
+    assert query.exception() is None
+
+    def answers(matches: list[Any]) -> list[str]:
+        names = [f"b{i}" for i in range(len(ACROSS))]
+        return sorted(
+            f"{[one['id'] for one in match['a']]} {name} {match[name]['id']}"
+            for match in matches
+            for name in names
+            if match[name] is not None
+        )
+
+    expected = answers(every.match_events(ROWS, **ARGUMENTS).matches)
+    assert answers(spark.table("matches").collect()) == expected
+    assert {line.split()[-2] for line in expected} == {f"b{i}" for i in range(len(ACROSS))}
 
 
 def test_functions_that_only_spark_knows_are_columns_of_their_events(frame: DataFrame) -> None:

@@ -30,6 +30,13 @@ def unpacked(pack: Pack, batches: list[pa.RecordBatch]) -> dict[int, list[dict[s
     return found
 
 
+def test_cells_whose_values_need_different_widths_can_be_put_together() -> None:
+    schema = pa.schema([pa.field("mask", pa.int16(), nullable=False)])
+    cells = [narrowed(pa.table({"mask": pa.array([value], pa.int16())}, schema=schema)) for value in (1, 300)]
+    rows = pa.concat_tables([rows_of(cells_of(cell, [0, 1], ())[0].as_buffer()) for cell in cells])
+    assert rows["mask"].to_pylist() == [1, 300]
+
+
 @given(ROWS, st.integers(1, 40))
 def test_a_mask_beside_the_bucket_and_keys_written_once_change_no_row(rows: list[Any], size: int) -> None:
     keys, times, masks, buckets = (list(column) for column in zip(*rows, strict=True))

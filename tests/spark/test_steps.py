@@ -186,7 +186,7 @@ def test_streams_follow_the_least_watermark(spark: SparkSession, tables: tuple[T
 
 
 def test_one_stream_with_keys_by_step(spark: SparkSession, tmp_path: Path) -> None:
-    """An event is in two partitions; by a watermark of the stream's own."""
+    """An event is in two partitions; by a watermark of the stream's own, and by arrival."""
     table = Table(spark, tmp_path / "in", "ts timestamp, pid int, parent int, id long")
     table.put(
         {"ts": 1, "pid": 1, "parent": 0, "id": 1},
@@ -200,5 +200,11 @@ def test_one_stream_with_keys_by_step(spark: SparkSession, tmp_path: Path) -> No
     query = own.start(matches="memory", checkpoint=str(tmp_path / "own"), trigger="available now", flush=True)
     assert query.exception() is None
     assert sorted_ids(spark.table("matches").collect(), "p", "a", "b") == [(1, 1, 2), (2, 2, 3)]
+    arrival = pattern.match(table.stream, partition_by=keys, time="arrival")
+    query = arrival.start(matches="memory", checkpoint=str(tmp_path / "arrival"), trigger="available now", flush=True)
+    assert query.exception() is None
+    assert sorted_ids(spark.table("matches").collect(), "p", "a", "b") == [(1, 1, 2), (2, 2, 3)]
+    with pytest.raises(InputError, match='time="arrival" asks for none'):
+        pattern.match(table.stream.withWatermark("ts", "1 second"), partition_by=keys, time="arrival")
     with pytest.raises(InputError, match="some of the tables are batches"):
         LATERAL.match({"net": table.stream, "pipe": spark.range(3)}, partition_by=BY_IP, order_by="ts")

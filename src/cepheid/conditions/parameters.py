@@ -7,13 +7,15 @@ which parameters a pattern has.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from math import isfinite
 
 from cepheid.conditions import types
 from cepheid.conditions.expression import Aggregate, Expression, Literal, Parameter, with_children
 from cepheid.conditions.parser import parse
+from cepheid.errors import InputError
 from cepheid.syntax.tree import AllOf, AnyOf, Condition, Not, ParameterValue, PatternTree, SqlText, Variable, walk
 
 
@@ -54,6 +56,25 @@ def parameters_of(tree: PatternTree) -> tuple[str, ...]:
     for before in tree.not_before:
         texts += _texts(before.condition)
     return tuple(dict.fromkeys(name for text in texts for name in parameters_in(parse(text))))
+
+
+def refuse_unused(tree: PatternTree, given: object) -> None:
+    """Refuse values that no condition, and no text in what is given to a match, has a parameter for."""
+    known = parameters_of(tree)
+    for name, _ in tree.parameters:
+        if name not in known and not _has(given, re.compile(rf":{name}\b")):
+            written = ", ".join(f":{one}" for one in known) or "none"
+            raise InputError(
+                f"bind() has {name!r}, but neither a condition nor a measure has :{name}.\n"
+                f"  Parameters of the conditions: {written}."
+            )
+
+
+def _has(given: object, written: re.Pattern[str]) -> bool:
+    if isinstance(given, str):
+        return written.search(given) is not None
+    values = given.values() if isinstance(given, Mapping) else given
+    return isinstance(values, Iterable) and any(_has(one, written) for one in values)
 
 
 def _texts(condition: Condition | None) -> list[str]:

@@ -58,7 +58,9 @@ def rows_of(cell: pa.Buffer) -> pa.Table:
         if field.metadata and _ORIGINAL in field.metadata:
             kind = _WIDE[field.metadata[_ORIGINAL].decode()]
             rows = rows.set_column(index, field.name, rows.column(index).cast(kind))
-    return rows
+    # Cells are put together: whether a column can be NULL, as Spark sees it, must not depend on what was narrow.
+    fields = [pa.field(field.name, field.type) for field in rows.schema]
+    return pa.Table.from_arrays(rows.columns, schema=pa.schema(fields))
 
 
 def _is_text(kind: pa.DataType) -> bool:

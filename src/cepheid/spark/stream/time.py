@@ -10,15 +10,19 @@ travels, since Spark drops late rows where it sees that column.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+import pyarrow as pa
+from pyspark import TaskContext
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import DateType, StructField, TimestampNTZType, TimestampType
+from pyspark.sql.types import DateType, LongType, StructField, TimestampNTZType, TimestampType
 
 from cepheid.conditions.printing import quoted
 from cepheid.errors import InputError
 from cepheid.options import duration, one_of
+from cepheid.spark.shipping import mapped
 from cepheid.syntax.durations import to_span
 
 WATERMARK, MAX_AHEAD = "10 seconds", "1 hour"
@@ -33,6 +37,8 @@ REASONS = {
     3: "a time further ahead than max_ahead",
     4: "no value in an order column",
 }
+_ROWS = 33
+"""Bits for the rows of one partition."""
 NO_WATERMARK = -1
 """The watermark in microseconds before Spark has seen any time."""
 
@@ -83,8 +89,29 @@ def with_arrival(rows: DataFrame, order_by: tuple[str, ...], timing: Timing) -> 
             f'time="arrival" adds the columns {" and ".join(ARRIVAL)}, and the events have {clash!r} already.\n'
             "  Rename that column."
         )
-    added = (F.current_timestamp(), F.monotonically_increasing_id())
-    return rows.select("*", *[column.alias(name) for column, name in zip(added, ARRIVAL, strict=True)]), ARRIVAL
+    marked = next((field.name for field in rows.schema.fields if METADATA in field.metadata), None)
+    if marked is not None:
+        raise InputError(
+            f'the stream has a watermark on {marked!r}, but time="arrival" asks for none.\n  Leave one of them out.'
+        )
+    timed = rows.select("*", F.current_timestamp().alias(ARRIVAL[0]))
+    # Spark refuses monotonically_increasing_id() on streams.
+    return mapped(timed, Numbered(ARRIVAL[1]), timed.schema.add(ARRIVAL[1], LongType())), ARRIVAL
+
+
+@dataclass(frozen=True, slots=True)
+class Numbered:
+    """Adds a column that numbers the rows of a micro-batch: by Spark's partition, then in their order."""
+
+    name: str
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        context = TaskContext.get()
+        first = (0 if context is None else context.partitionId()) << _ROWS
+        for batch in batches:
+            numbers = pa.array(range(first, first + batch.num_rows), pa.int64())
+            yield pa.RecordBatch.from_arrays([*batch.columns, numbers], names=[*batch.schema.names, self.name])
+            first += batch.num_rows
 
 
 class EventTime:
