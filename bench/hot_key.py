@@ -55,8 +55,8 @@ def measure(settings: Settings) -> Section:
     section.notes.append(
         f"{batches} micro-batches of {size:,} events, {EVENTS:,} a second of event time, one key. The state is what "
         "the checkpoint holds at the end: the partial matches and their events, and the events that came since "
-        "these were last written, at least up to 1 MiB. CPU seconds of Spark and its workers, the start of the query "
-        "included."
+        "these were last written, at least up to 1 MiB. CPU seconds of Spark and its workers, with the start of the "
+        "query."
     )
     with TemporaryDirectory() as place, benchmark_spark() as spark:
         _write(Path(place) / "in", batches, size)

@@ -137,7 +137,7 @@ def test_times_at_the_end_of_the_range() -> None:
 def test_texts_that_should_be_times() -> None:
     """As a CSV file with one bad date gives them: the value at fault is named, before any NULL."""
     rows = [{"t": "2025-01-01 10:00"}, {"t": None}, {"t": "soon"}]
-    with pytest.raises(InputError, match=r"(?s)Row 2 holds 'soon', which is no time.*errors=\"coerce\""):
+    with pytest.raises(InputError, match=r"(?s)Row 2 holds 'soon', which is not a time.*errors=\"coerce\""):
         Pattern.begin("a").match_events(rows, order_by="t")
     frame = pd.DataFrame(rows)
     frame["t"] = pd.to_datetime(frame["t"], errors="coerce")

@@ -145,7 +145,7 @@ def names(given: object, argument: str) -> tuple[str, ...]:
         if _is_column(name):
             raise InputError(f"{argument} has the Spark Column {name}.\n  {remedy}")
         if not isinstance(name, str):
-            raise InputError(f"{argument} has {_shown(name)}, which is no name of a column.\n  {remedy}")
+            raise InputError(f"{argument} has {_shown(name)}, which is not the name of a column.\n  {remedy}")
     return listed
 
 
@@ -207,7 +207,7 @@ def duration(given: object, argument: str, further: str = "") -> str:
     except MalformedPatternError as error:
         problem = error.problem
     raise InputError(
-        f'{argument} = {_shown(given)} is no length of time: {problem}.\n  For example: "10 seconds"{further}.'
+        f'{argument} = {_shown(given)} is not a length of time: {problem}.\n  For example: "10 seconds"{further}.'
     )
 
 

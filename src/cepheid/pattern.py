@@ -301,7 +301,7 @@ class Pattern(PatternBuilder):
         partition_by: Keys = None,
         order_by: str | Iterable[str] | None = None,
         key: Mapping[str, Any] | None = None,
-        most_rows: int = 20_000,
+        most_rows: int = 10_000,
         nulls: Nulls = "error",
     ) -> Why:
         """Say why the pattern finds what it finds in a batch DataFrame, or in rows in memory, and not more.

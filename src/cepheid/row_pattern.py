@@ -46,7 +46,7 @@ class RowPattern:
         from cepheid.rowpattern.binding import bind
 
         if not isinstance(text, str):
-            raise InputError(f"a clause is {text!r}, not text.\n  Give what stands in MATCH_RECOGNIZE ( … ).")
+            raise InputError(f"a clause is {text!r}, not text.\n  Give what MATCH_RECOGNIZE ( … ) contains.")
         model = read(text)
         bind(model, None)
         return cls(model)
@@ -67,6 +67,7 @@ class RowPattern:
         rows: DataFrame,
         *,
         buckets: int | None = None,
+        shuffle: Literal["packed", "spark"] = "packed",
         limits: Limits | None = None,
         watermark: str | None = None,
         max_ahead: str | None = None,
@@ -74,7 +75,8 @@ class RowPattern:
         """Find the row pattern in a DataFrame: `.matches` is the lazy DataFrame that MATCH_RECOGNIZE means.
 
         Keys are spread over `buckets`, each matched by one task; their number follows the size of the input if not
-        given. A bucket is held in a worker's memory.
+        given. A bucket is held in a worker's memory, up to `limits.max_bucket_bytes`. With `shuffle="spark"` Spark
+        sorts the rows itself: slower, for keys that are larger than that.
 
         On a streaming DataFrame rows are matched in the order of time, after the watermark has passed them: `watermark`
         says how late a row may come (10 seconds), unless the stream has a watermark of its own, and `max_ahead` how far
@@ -89,6 +91,8 @@ class RowPattern:
             from cepheid.spark.stream.row_plan import RowStreamPlan
             from cepheid.spark.stream.time import MAX_AHEAD, Timing
 
+            if shuffle != "packed":
+                raise InputError(f"shuffle={shuffle!r} is for batches, and these rows are a stream.\n  Leave it out.")
             timing = Timing(watermark, MAX_AHEAD if max_ahead is None else max_ahead)
             return FoundRowsInStream(RowStreamPlan(self.model, rows, count, every, timing))
         from cepheid.spark.row_patterns import BatchRowPlan, FoundRowPatterns
@@ -97,7 +101,7 @@ class RowPattern:
             if given is not None:
                 raise InputError(f"{name}={given!r} is for streams, and these rows are a batch.\n  Leave {name}= out.")
         return FoundRowPatterns(
-            BatchRowPlan(self.model, rows, Movement(count, max_bucket_bytes=every.max_bucket_bytes), every)
+            BatchRowPlan(self.model, rows, Movement(count, shuffle, max_bucket_bytes=every.max_bucket_bytes), every)
         )
 
     def explain(self) -> Explanation:
@@ -106,8 +110,8 @@ class RowPattern:
 
         return explain(self.model)
 
-    def diagram(self, format: Literal["mermaid", "dot", "text"] = "mermaid") -> Diagram:
-        """The pattern drawn: `str` is the drawing, `save(path)` writes it."""
+    def diagram(self, format: Literal["svg", "mermaid", "dot", "text"] = "svg") -> Diagram:
+        """The pattern drawn: `str` is the drawing, a notebook shows it, `save(path)` writes it."""
         from cepheid.explain.diagram.row_patterns import draw
 
         return draw(self.model, format)

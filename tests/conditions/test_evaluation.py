@@ -300,7 +300,7 @@ def test_what_only_spark_computes_is_refused_by_name() -> None:
 def test_like_needs_a_whole_match_and_knows_its_escape() -> None:
     for text, pattern_text, expected in [("a\nb", "a%b", True), ("ab", "a", False), ("a_b", r"a\\_b", True)]:
         assert value(f"x LIKE '{pattern_text}'", {"x": text}, None) is expected
-    with pytest.raises(CepheidError, match="must stand before"):
+    with pytest.raises(CepheidError, match="must come before"):
         value("x LIKE 'a!b' ESCAPE '!'", {"x": "ab"}, None)
 
 

@@ -113,7 +113,7 @@ def stream(spark: Any) -> Any:
             rows = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(source))
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # many cases have loops without conditions
-                matching = RowPattern(given.model).match(rows, buckets=1, watermark="0 seconds")
+                matching = RowPattern(given.model).match(rows, buckets=1, watermark="1 millisecond")
             try:
                 matching.start(
                     matches=lambda rows, batch: found.append((batch, rows.toArrow())),

@@ -23,15 +23,17 @@ def by_key(events: list[Event], key: str, order: tuple[str, ...]) -> list[list[E
     return list(groups.values())
 
 
-def test_there_are_seven() -> None:
+def test_there_are_nine() -> None:
     assert NAMES == [
         "abandoned_cart",
         "brute_force_login",
         "card_fraud",
         "earthquake_swarms",
+        "funnel",
         "machine_heating",
         "order_not_paid",
         "shoplifting",
+        "v_shapes",
     ]
 
 
@@ -114,3 +116,39 @@ def test_main_shocks_are_stronger_than_all_before_them() -> None:
     assert sorted(match["main"]["magnitude"] for match in shocks) == [5.3, 6.0, 6.4]
     for match in shocks:
         assert match["main"]["magnitude"] >= max(quake["magnitude"] for quake in match["fore"]) + 0.5
+
+
+def test_visits_end_with_half_an_hour_of_nothing() -> None:
+    left, _ = run("funnel")
+    visits = 0
+    steps: dict[str, int] = defaultdict(int)
+    names = {"add_to_cart": "CART", "shipping_details": "CHECKOUT", "payment_details": "CHECKOUT", "purchase": "BOUGHT"}
+    for user in by_key(left["events"], "user", ("ts", "line")):
+        parts = [[user[0]]]
+        for before, event in pairwise(user):
+            if event["ts"] - before["ts"] >= timedelta(minutes=30):
+                parts.append([])
+            parts[-1].append(event)
+        visits += len(parts)
+        for part in parts:
+            for step in {names.get(event["event"], "LOOK") for event in part}:
+                steps[step] += 1
+    assert len({(row["user"], row["visit"]) for row in left["found"]}) == visits
+    assert dict(left["reached"]) == dict(steps)
+
+
+def test_v_shapes_are_those_that_a_loop_finds() -> None:
+    left, _ = run("v_shapes")
+    deep = set()
+    for prices in by_key(left["rows"], "symbol", ("day",)):
+        values = [row["price"] for row in prices]
+        for start in range(len(values) - 5):
+            lowest = start
+            while lowest + 1 < len(values) and values[lowest + 1] < values[lowest]:
+                lowest += 1
+            top = lowest
+            while top + 1 < len(values) and values[top + 1] > values[top]:
+                top += 1
+            if lowest - start >= 4 and top > lowest and values[top] > values[start]:
+                deep.add(prices[0]["symbol"])
+    assert deep == left["planted"] == {match["symbol"] for match in left["found"].matches}

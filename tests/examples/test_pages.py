@@ -15,7 +15,7 @@ def patterns_of(code: str) -> dict[str, str]:
     return {
         ast.unparse(node.targets[0]): ast.unparse(node.value)
         for node in assigned
-        if ast.unparse(node.value).startswith("Pattern.begin(")
+        if ast.unparse(node.value).startswith(("Pattern.begin(", "RowPattern.parse("))
     }
 
 

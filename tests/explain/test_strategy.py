@@ -11,8 +11,8 @@ import pytest
 from cepheid import Pattern
 from cepheid.automaton.construction import build
 from cepheid.conditions import Schema, bind
-from cepheid.engine.kernel import buffer
 from cepheid.engine.matcher import Matcher
+from cepheid.engine.runs.live import count_live
 from cepheid.engine.tables.tabulate import Options, tabulate
 from cepheid.explain.text.strategy import Memory, splits, strategy, unbounded_loops
 from cepheid.rows.arrange import arrange
@@ -65,8 +65,7 @@ def most_live_runs(pattern: Pattern, events: int = 2_000) -> int:
         part = arrange(table.slice(begin, 100), (), ("t",))
         matcher.feed(matcher.columns_of(part), np.array([0, 100]), np.array([0]))
         matcher.keep()
-        pool = matcher.pool
-        most = max(most, len(buffer.live_runs(pool.lists, pool.slots, pool.runs)))
+        most = max(most, count_live(matcher, begin + 99))
     return most
 
 
@@ -87,8 +86,7 @@ def test_a_window_bounds_the_state() -> None:
     pattern = ABC.within(50)
     bound = strategy(pattern.tree, pattern.automaton()).bound
     assert bound is not None and "50" in bound
-    # the engine lets expired runs lie until a list has doubled; 50 events may start 50 runs
-    assert most_live_runs(pattern) <= 50 + 2 * 100 + 64
+    assert most_live_runs(pattern) <= 50
 
 
 def test_without_a_window_only_some_patterns_are_bounded() -> None:

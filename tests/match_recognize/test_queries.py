@@ -84,5 +84,5 @@ def test_errors_point_into_the_query() -> None:
         cut(query)
     with pytest.raises(MalformedPatternError, match="line 1, column 24: this parenthesis is not closed"):
         cut("FROM t MATCH_RECOGNIZE (PATTERN (A)")
-    with pytest.raises(MalformedPatternError, match="stands after a table"):
+    with pytest.raises(MalformedPatternError, match="must follow a table"):
         cut(f"SELECT * FROM {MR}")

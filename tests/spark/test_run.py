@@ -73,6 +73,15 @@ def test_an_explanation_does_not_run(place: Path, capsys: pytest.CaptureFixture[
     assert "Spark, streaming" in capsys.readouterr().out
 
 
+def test_why(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bought = next(tag for tag in SHOP.readings["tag"].to_pylist() if tag not in SHOP.stolen)
+    assert main(["why", "job.toml", "--key", f"tag={bought}"]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("0 matches in") and f"with tag = '{bought}'" in said and "not counter" in said
+    assert main(["why", "job.toml", "--key", "tag"]) == 2
+    assert "Write --key tag=watch" in capsys.readouterr().err
+
+
 def test_a_wrong_column_is_told_in_one_screen(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "job.toml", "--set", "match.partition_by=tagg"]) == 2
     said = capsys.readouterr().err
@@ -112,3 +121,22 @@ def test_a_stream(spark: SparkSession, place: Path, capsys: pytest.CaptureFixtur
     assert "ended by a flush" in capsys.readouterr().out
     assert main(["state", f"{place}/in"]) == 2
     assert "no checkpoint" in capsys.readouterr().err
+
+
+def test_a_clause_of_match_recognize(spark: SparkSession, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    clause = """
+        PARTITION BY tag ORDER BY ts MEASURES COUNT(*) AS n
+        PATTERN (SHELF OTHER*? GONE)
+        DEFINE SHELF AS reader = 'SHELF', OTHER AS reader <> 'COUNTER', GONE AS reader = 'EXIT'
+    """
+    Path("stolen.sql").write_text(clause, encoding="utf-8")
+    text = Path("job.toml").read_text(encoding="utf-8").replace("pattern.json", "stolen.sql")
+    Path("rows.toml").write_text(
+        text.replace('partition_by = "tag"', "").replace('order_by = "ts"', ""), encoding="utf-8"
+    )
+    assert main(["run", "rows.toml", "--set", 'match.shuffle="spark"', "--set", "match.buckets=2"]) == 0
+    assert tags(spark, place / "out") == SHOP.stolen
+    assert f"of {SHOP.readings.num_rows:,} events" in capsys.readouterr().err
+    Path("stolen.toml").write_text(text, encoding="utf-8")
+    assert main(["run", "stolen.toml"]) == 2
+    assert "partition_by is not for MATCH_RECOGNIZE" in capsys.readouterr().err

@@ -5,9 +5,12 @@ In: what was given for PATTERN. Out: a checked `Pattern`. Used by every command 
 
 from __future__ import annotations
 
+import re
+
 from cepheid.cli.files import is_file, text_of
 from cepheid.errors import InputError
 from cepheid.pattern import Pattern
+from cepheid.row_pattern import RowPattern
 
 HELP = "a file with a pattern as text or JSON, or the text itself: 'a[x = 1] ~> b', 'EVENT SEQ(A a, B b) WITHIN 1 hour'"
 
@@ -28,6 +31,17 @@ def load_pattern(given: str, type_column: str | None = None) -> Pattern:
             raise InputError("a type column is for SASE text, but the pattern is JSON.\n  Leave the type column out.")
         return Pattern.from_json(text)
     return Pattern.parse(text, type_column=type_column).check()
+
+
+def load_row_pattern(given: str) -> RowPattern | None:
+    """The clause of MATCH_RECOGNIZE that a file holds, or that the text is; None if it is something else."""
+    text = text_of(given) if not _is_text(given) and is_file(given) else given
+    is_clause = _CLAUSE.search(text) is not None and not text.lstrip().startswith("{")
+    return RowPattern.parse(text) if is_clause else None
+
+
+_CLAUSE = re.compile(r"\bPATTERN\s*\(", re.IGNORECASE)
+"""What no other text of a pattern has."""
 
 
 def _is_text(given: str) -> bool:

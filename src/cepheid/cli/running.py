@@ -6,21 +6,18 @@ In: a job. Out: files or tables, a progress bar while it runs, counts at the end
 from __future__ import annotations
 
 import argparse
-import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.console import Console
 
-from cepheid.cli.bars import task_bar
 from cepheid.cli.colours import coloured
-from cepheid.cli.job_file import Sink, read_job
-from cepheid.cli.patterns import load_pattern
+from cepheid.cli.job_file import read_job
+from cepheid.cli.patterns import load_pattern, load_row_pattern
+from cepheid.cli.reading_writing import rows_of, write
+from cepheid.cli.row_patterns import run_clause
+from cepheid.cli.rule_jobs import run_rules
 from cepheid.cli.streams import run_stream
-
-if TYPE_CHECKING:
-    from cepheid.spark.batch import Found
-    from cepheid.spark.jobs import Counted
 
 _EPILOG = """\
 a job:
@@ -32,6 +29,10 @@ a job:
 
   [pattern]
   file = "shoplifting.json"         # beside the job, SASE or JSON; or text = "EVENT SEQ(...) ..."
+                                    # or what MATCH_RECOGNIZE holds: "PARTITION BY ... PATTERN (...) DEFINE ..."
+
+  [rules]                           # instead of [pattern]: a directory of rule files, which a stream follows
+  directory = "rules/"
 
   [parameters]                      # values for :limit and the like in conditions
   limit = 100
@@ -85,24 +86,19 @@ def add_to(commands: Any) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     from cepheid.spark.batch import Found
     from cepheid.spark.embedded import job_session
-    from cepheid.spark.jobs import counted, read_rows
+    from cepheid.spark.jobs import counted
     from cepheid.spark.stream.found import FoundInStream
 
     job = read_job(arguments.job, arguments.changes)
+    if job.rules is not None:
+        return run_rules(arguments, job)
+    clause = load_row_pattern(job.pattern)
+    if clause is not None:
+        return run_clause(arguments, job, clause)
     pattern = load_pattern(job.pattern, job.type_column).bind(**job.parameters)
     console = Console(stderr=True, highlight=False)
     with job_session(f"cepheid {Path(arguments.job).name}", job.spark) as session:
-        source = job.source
-        rows = read_rows(
-            session,
-            source.format,
-            source.path,
-            source.table,
-            source.schema,
-            source.where,
-            source.options,
-            source.is_stream,
-        )
+        rows = rows_of(session, job.source)
         found = pattern.match(rows, **job.match)
         if arguments.explain:
             Console(highlight=False).print(coloured(found.explain()))
@@ -113,29 +109,8 @@ def _run(arguments: argparse.Namespace) -> int:
             events = counted(rows, f"events of {name}")
             matched = pattern.match(events.rows, **job.match)
             assert isinstance(matched, Found)
-            _write(console, name, sink, events, matched)
+            write(console, name, sink, events, matched.matches if name == "matches" else matched.timeouts)
         if job.timeline is not None:
             path, n = job.timeline
             console.print(f"timeline: {found.timeline(n).save(path)}", soft_wrap=True)
     return 0
-
-
-def _write(console: Console, name: str, sink: Sink, events: Counted, found: Found) -> None:
-    """Write one output with a progress bar, then say how much went in and came out."""
-    from cepheid.spark.jobs import counted, write_rows
-
-    result = counted(found.matches if name == "matches" else found.timeouts, name)
-    begun = time.perf_counter()
-    where = sink.path or sink.table or sink.format
-    try:
-        with task_bar(console, events.rows.sparkSession, name):
-            write_rows(result.rows, sink.format, sink.path, sink.table, sink.mode, sink.options, sink.partition_by)
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt(f"{name} in {where} are not complete; run the job again") from None
-    if sink.format == "console":  # only the first rows were computed, so there is nothing to count
-        return
-    seconds = time.perf_counter() - begun
-    rate = f"{events.count() / seconds:,.0f} events/s"
-    console.print(
-        f"{name}: {result.count():,} of {events.count():,} events in {seconds:.1f} s ({rate}) → {where}", soft_wrap=True
-    )

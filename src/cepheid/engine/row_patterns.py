@@ -77,7 +77,7 @@ def match_rows(
     progress = progress or Progress.at_first(rows.bounds)
     allowed = _allowed(tables, rows, own, progress)
     values, known, texts = _values(tables, rows)
-    time = _times(tables, rows)
+    time = times_of(tables, rows.table)
     room, cursor = _first_room(tables, rows), np.zeros(r.C_SIZE, np.int64)
     cursor[r.C_IS_NEW] = 1
     cursor[r.C_OPEN], cursor[r.C_NOW] = progress.now is not None, progress.now or 0
@@ -159,8 +159,8 @@ def _first_room(tables: RowTables, rows: RowValues) -> _Room:
         np.zeros((largest + 1) * max(1, int(tables.params[r.P_SLOTS])) if remembers_places else 1, np.uint8),
         np.zeros((states, width + 2), np.int64),
         np.zeros(states, np.int64),
-        np.zeros((_FIRST_ROOM, 4), np.int64),
-        np.zeros(_FIRST_ROOM, np.int32),
+        np.zeros((max(_FIRST_ROOM, len(rows) // 4), 4), np.int64),  # what is not used costs nothing
+        np.zeros(max(_FIRST_ROOM, len(rows)), np.int32),
         np.zeros(len(rows), np.bool_),
     )
 
@@ -275,10 +275,11 @@ def _values(tables: RowTables, rows: RowValues) -> tuple[Integers, npt.NDArray[n
     return values, known, codes
 
 
-def _times(tables: RowTables, rows: RowValues) -> Integers:
+def times_of(tables: RowTables, table: pa.Table) -> Integers:
+    """The times of the rows in microseconds, where WITHIN asks for them."""
     if tables.bound.pattern.within is None:
         return np.zeros(1, np.int64)
-    column = rows.table[tables.bound.order_names[0]]
+    column = table[tables.bound.order_names[0]]
     if column.null_count:
         raise EvaluationError("WITHIN: rows without a time.\n  Give every row a time, or leave such rows out.")
     return as_numpy(column.cast(pa.timestamp("us", getattr(column.type, "tz", None))).cast(pa.int64()))

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from cepheid.errors import CepheidError, InputError
 from cepheid.options import path_of
+from cepheid.rule import Rule
 from cepheid.rules.files import RuleFile, read_file
 from cepheid.rules.pattern_set import PatternSet
 
@@ -71,13 +72,17 @@ class Directory:
                 continue
             other = taken.setdefault(file.rule.name.lower(), shown)
             if other != shown:
-                reason = (
-                    f"{shown}: {other} has a rule named {file.rule.name!r} already.\n  Give each a name of its own."
-                )
+                reason = f"{shown}: {other} has a rule named {file.rule.name!r} already.\n  Give each its own name."
                 rejected.append(Rejected(shown, reason))
             else:
                 files.append(file)
         return Contents(str(self.path), tuple(files), tuple(rejected))
+
+    def current(self) -> tuple[tuple[Rule, ...], tuple[tuple[str, str], ...]]:
+        """The rules that can be used, and what cannot: the file, and the reason."""
+        contents = self.read()
+        rules = tuple(file.rule for file in contents.files)
+        return rules, tuple((one.file, one.reason) for one in contents.rejected)
 
     def fingerprint(self) -> tuple[tuple[str, int, int], ...]:
         """Names, sizes and times of change of all files: another one means that something may have changed."""

@@ -11,7 +11,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from cepheid.errors import InputError
-from cepheid.options import Asked, Limits, Movement, Nulls, checked_nulls, limits_of, names
+from cepheid.options import Asked, Limits, Movement, Nulls, Time, bucket_count, checked_nulls, limits_of, names
 from cepheid.pattern import Pattern, engine_options
 from cepheid.rule import Rule, named
 from cepheid.rules.texts import pattern_of
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from cepheid.rules.found import FoundByRules
     from cepheid.spark.batch import DataFrame
     from cepheid.spark.rules.batch import RulesInDataFrame
+    from cepheid.spark.rules.found import RulesInStream
 
 
 class PatternSet:
@@ -149,7 +150,8 @@ class PatternSet:
         buckets: int | None = None,
         limits: Limits | None = None,
     ) -> RulesInDataFrame:
-        """Find all rules in a batch DataFrame, in one pass: `.matches` is a lazy DataFrame.
+        """Find all rules in a batch DataFrame, in one pass: `.matches` is a lazy DataFrame. Streams go to
+        `match_stream`.
 
         A match of any rule is one row: `rule`, the columns of all keys (NULL where a rule has another key), `match_id`,
         `start_time`, `end_time`, `events` (an array of `variable`, `sequence` and `event`), `measures` (a map of
@@ -160,11 +162,43 @@ class PatternSet:
         from cepheid.spark.session import require_dataframe
 
         self._refuse_empty()
+        if require_dataframe(events).isStreaming:
+            raise InputError("match() was given a stream.\n  Use match_stream().")
         shown, order = None if columns is None else names(columns, "columns"), names(order_by, "order_by")
         limits = limits_of(limits)
         movement = Movement(buckets, "packed", nulls, limits.max_bucket_bytes)
         plan = RulesPlan(tuple(self), require_dataframe(events), order, shown, movement, engine_options(limits))
         return RulesInDataFrame(plan)
+
+    def match_stream(
+        self,
+        events: DataFrame,
+        *,
+        order_by: str | Iterable[str] | None = None,
+        columns: str | Iterable[str] | None = None,
+        buckets: int | None = None,
+        watermark: str | None = None,
+        max_ahead: str = "1 hour",
+        time: Time = "event",
+        limits: Limits | None = None,
+    ) -> RulesInStream:
+        """Find all rules in a streaming DataFrame: `.start(…)` runs one query for all of them.
+
+        The rows are those of `match`, with the moment `at` which each was decided. `buckets` is the number for each
+        distinct key. The other arguments are those of `Pattern.match_stream`.
+        """
+        from cepheid.spark.rules.found import RulesInStream
+        from cepheid.spark.rules.stream_plan import RulesStreamPlan
+        from cepheid.spark.session import require_dataframe
+        from cepheid.spark.stream.time import Timing
+
+        self._refuse_empty()
+        if not require_dataframe(events).isStreaming:
+            raise InputError("match_stream() was given a batch.\n  Use match().")
+        shown, order = None if columns is None else names(columns, "columns"), names(order_by, "order_by")
+        options, timing = engine_options(limits_of(limits)), Timing(watermark, max_ahead, time)
+        plan = RulesStreamPlan(tuple(self), events, order, shown, bucket_count(buckets), options, timing)
+        return RulesInStream(plan)
 
     def explain(self) -> Explanation:
         """Explain what the rules share: keys, conditions, and how they run together. Print it."""
@@ -245,4 +279,4 @@ def _refuse_double(rule: Rule, known: Mapping[str, Rule]) -> None:
     other = next((one for name, one in known.items() if name.lower() == rule.name.lower()), None)
     if other is not None:
         places = f" ({other.place} and {rule.place})" if other.place or rule.place else ""
-        raise InputError(f"there are two rules named {rule.name!r}{places}.\n  Give each a name of its own.")
+        raise InputError(f"there are two rules named {rule.name!r}{places}.\n  Give each its own name.")

@@ -27,6 +27,7 @@ from cepheid.spark.stream.state.totals import Totals, totals
 
 __all__ = [
     "Counted",
+    "DataFrame",
     "Figures",
     "StreamingQuery",
     "Watch",

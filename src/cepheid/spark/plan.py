@@ -32,7 +32,7 @@ from cepheid.spark.steps import StepTables
 from cepheid.syntax.tree import PatternTree
 
 _OWN = re.compile(
-    r"__(bucket|payload|kind|tie|time|event_time|reason|ordinal|candidate|step|"
+    r"__(bucket|payload|kind|tie|time|event_time|reason|ordinal|candidate|step|group|"
     r"(mask|value|argument|aggregate|key|role|group|word)_[0-9a-f_]+)"
 )
 """The names of the columns that travel beside those of the events."""

@@ -11,6 +11,7 @@ read; the measures themselves are Spark's again, so they may use any of its func
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -35,15 +36,16 @@ from cepheid.rowpattern.expression import (
     reads_of,
     replaced,
 )
-from cepheid.rowpattern.model import RowPattern, RowsPerMatch
+from cepheid.rowpattern.model import RowPattern, RowsPerMatch, Sort
 from cepheid.rows.row_patterns import tabulated
 from cepheid.spark.buckets import bucket_count, estimated_bytes, parallelism
 from cepheid.spark.frames import arrow_schema, partition_columns, refuse_names_by_case
+from cepheid.spark.keys import key_columns
 from cepheid.spark.masks import to_column
 from cepheid.spark.packing import bucket_of, packed
-from cepheid.spark.row_workers import MASK, MATCH_NUMBER, MatchRows, read_name
+from cepheid.spark.row_workers import MASK, MATCH_NUMBER, MatchRows, MatchSortedRows, read_name
 from cepheid.spark.session import has_local_workers, use_this_python
-from cepheid.spark.shipping import shipped
+from cepheid.spark.shipping import mapped, shipped
 from cepheid.spark.workers import BUCKET, Pack
 
 _FUNCTIONS = {
@@ -113,6 +115,17 @@ class RowPatternPlan:
             mask = mask.bitwiseOR(F.when(to_column(condition), bit).otherwise(nothing))
         return mask
 
+    def work_fields(self) -> dict[str, Any]:
+        """What every form of the work knows: the fields of `RowWork`."""
+        return {
+            "bound": self.bound,
+            "tables": self.tables,
+            "columns": self.bound.input_columns,
+            "reads": self.reads,
+            "computed": self.computed,
+            "schema": arrow_schema(self.worker_schema),
+        }
+
     # ── what measures read ───────────────────────────────────────────────────────────────────────────────────────────
 
     @cached_property
@@ -167,7 +180,7 @@ class RowPatternPlan:
                         raise located(
                             ConditionError(
                                 "MATCH_RECOGNIZE",
-                                f"{node.function} stands with CLASSIFIER() or MATCH_NUMBER() inside a function of rows",
+                                f"{node.function} is used with CLASSIFIER() or MATCH_NUMBER() in a function of rows",
                                 "put it around: f(LAST(…)) instead of LAST(f(…))",
                             )
                         )
@@ -200,21 +213,33 @@ class BatchRowPlan(RowPatternPlan):
 
     def result(self) -> DataFrame:
         """The lazy DataFrame of the result."""
+        moved = self._packed() if self.movement.shuffle == "packed" else self._sorted()
+        return moved.select(*[F.expr(text).alias(name) for name, text in self.result_columns()])
+
+    def _packed(self) -> DataFrame:
+        """What the workers give, of buckets in their memory."""
         bits = 0 if self.tables is None else len(self.tables.variables)
         beside = bits + (self.buckets - 1).bit_length() < 63
         prepared = self._prepared(bits if beside else 0)
         pack = Pack(self.partition_by, bits if beside else 0, MASK)
-        work = MatchRows(
-            self.bound,
-            self.tables,
-            self.bound.input_columns,
-            self.reads,
-            self.computed,
-            arrow_schema(self.worker_schema),
-            self.movement.max_bucket_bytes,
-        )
-        moved = packed(prepared, pack, self.buckets).mapInArrow(shipped(work), self.worker_schema)
-        return moved.select(*[F.expr(text).alias(name) for name, text in self.result_columns()])
+        match = MatchRows(**self.work_fields(), max_bucket_bytes=self.movement.max_bucket_bytes)
+        return packed(prepared, pack, self.buckets).mapInArrow(shipped(match), self.worker_schema)
+
+    def _sorted(self) -> DataFrame:
+        """What the workers give, of rows that Spark sorts."""
+        if self.tables is None:
+            raise InputError(
+                'shuffle="spark" is not possible here: the reference evaluator runs this row pattern, and wants all '
+                "rows of a key at once.\n  Leave shuffle= out."
+            )
+        mask = self.mask()
+        assert mask is not None
+        rows = self.rows.select(*self.columns(), mask.alias(MASK))
+        keys = key_columns(self.rows.schema, self.partition_by)
+        spread = rows.repartition(self.buckets, *keys) if keys else rows.repartition(1)
+        order = [_in_order(sort) for sort in self.bound.order_by]
+        in_order = spread.sortWithinPartitions(*keys, *order) if keys or order else spread
+        return mapped(in_order, MatchSortedRows(**self.work_fields()), self.worker_schema)
 
     def _prepared(self, bits: int) -> DataFrame:
         """What travels: columns, computed values, and the bits of the variables, if they fit beside the bucket."""
@@ -238,6 +263,14 @@ class FoundRowPatterns:
     def matches(self) -> DataFrame:
         """The table that MATCH_RECOGNIZE is: partition columns, measures and, with ALL ROWS, all other columns."""
         return self._plan.result()
+
+
+def _in_order(sort: Sort) -> Column:
+    """A column of ORDER BY, NULLs where the clause wants them."""
+    column = F.col(quoted(sort.column.parts[0]))
+    if sort.descending:
+        return column.desc_nulls_first() if sort.nulls_first else column.desc_nulls_last()
+    return column.asc_nulls_first() if sort.nulls_first else column.asc_nulls_last()
 
 
 def _is_for_spark(expression: Expression) -> bool:

@@ -75,7 +75,7 @@ class Diagram:
 
 def draw(tree: PatternTree, form: str = "svg", of: str = "pattern") -> Diagram:
     """Draw a checked pattern."""
-    chosen = _chosen(Format, form, "format")
+    chosen = chosen_format(form)
     subject = _chosen(Subject, of, "of")
     if subject is Subject.AUTOMATON:
         automaton = build(tree, bind(tree, None))
@@ -99,6 +99,11 @@ def draw(tree: PatternTree, form: str = "svg", of: str = "pattern") -> Diagram:
             return Diagram(of_picture(shown).dot(), chosen)
         case Format.TEXT:
             return Diagram(to_boxes(shown), chosen)
+
+
+def chosen_format(form: str) -> Format:
+    """The format that a name stands for."""
+    return _chosen(Format, form, "format")
 
 
 def _chosen(kind: type[_Choice], given: str, argument: str) -> _Choice:

@@ -1,124 +1,108 @@
 """Diagrams of row patterns.
 
-In: a row pattern. Out: a `Diagram`: one card for each variable where it stands in the pattern, lines to the cards that
-may follow it. Called by the face.
+In: a row pattern. Out: a `Diagram`. A row pattern becomes the same `Picture` as a pattern: a card for each variable
+where it occurs, a frame for a group, a choice, PERMUTE or an exclusion; so every format draws it. Called by the face.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
-from cepheid.errors import InputError
-from cepheid.explain.diagram.formats import Diagram, Format
-from cepheid.explain.diagram.graph_text import Cluster, Edge, GraphText
-from cepheid.explain.diagram.graph_text import Node as GraphNode
-from cepheid.explain.diagram.picture import Stroke
+from cepheid.explain.diagram.boxes import to_boxes
+from cepheid.explain.diagram.formats import Diagram, Format, chosen_format
+from cepheid.explain.diagram.graph_text import of_picture
+from cepheid.explain.diagram.picture import Card, Frame, Picture, Shape, Step, Stroke
+from cepheid.explain.diagram.svg_drawing import to_svg
 from cepheid.rowpattern import printing
-from cepheid.rowpattern.instructions import compile_pattern, may_be_empty
 from cepheid.rowpattern.model import (
     Alternation,
     Concatenation,
     Empty,
     Exclusion,
     Node,
+    PartitionEnd,
+    PartitionStart,
     Permute,
     Quantified,
     RowPattern,
     Variable,
 )
+from cepheid.syntax.durations import to_span, to_text
 
-# Keys of the graph; Mermaid has a word `end` of its own.
-_START, _END = "first", "last"
-
-
-def draw(pattern: RowPattern, form: str) -> Diagram:
-    """Draw a row pattern; as text: its instructions."""
-    if form not in ("mermaid", "dot", "text"):
-        raise InputError(f"format={form!r} is not known.\n  Give 'mermaid', 'dot' or 'text'.")
-    chosen = Format(form)
-    if chosen is Format.TEXT:
-        return Diagram(f"{compile_pattern(pattern.pattern, pattern.variables)}\n", chosen)
-    graph = _Drawing({define.variable: str(define.condition) for define in pattern.defines}).graph(pattern)
-    return Diagram(graph.mermaid() if chosen is Format.MERMAID else graph.dot(), chosen)
+ANY_ROW = "any row"
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """A part that was drawn: the cards that it may begin with, and those that it may end with."""
+def draw(pattern: RowPattern, form: str = "svg") -> Diagram:
+    """Draw a row pattern."""
+    chosen = chosen_format(form)
+    shown = picture(pattern)
+    match chosen:
+        case Format.SVG:
+            return Diagram(to_svg(shown, title=f"PATTERN ({printing.node(pattern.pattern)})"), chosen)
+        case Format.MERMAID:
+            return Diagram(of_picture(shown).mermaid(), chosen)
+        case Format.DOT:
+            return Diagram(of_picture(shown).dot(), chosen)
+        case Format.TEXT:
+            return Diagram(to_boxes(shown), chosen)
 
-    firsts: tuple[str, ...]
-    lasts: tuple[str, ...]
-    may_be_empty: bool
+
+def picture(pattern: RowPattern) -> Picture:
+    """The picture of a row pattern: rows follow each other directly."""
+    conditions = {define.variable: str(define.condition) for define in pattern.defines}
+    within = "" if pattern.within is None else f"within {to_text(to_span(pattern.within, 'WITHIN'))}"
+    skip = f"AFTER MATCH SKIP {printing.skip(pattern.skip)}"
+    return Picture((), _steps(pattern.pattern, conditions), within, skip)
 
 
-@dataclass(slots=True)
-class _Drawing:
-    conditions: dict[str, str]
-    edges: dict[tuple[str, str], Edge] = field(default_factory=dict)
-    cards: int = 0
+def _steps(node: Node, conditions: dict[str, str]) -> tuple[Step, ...]:
+    parts = node.parts if isinstance(node, Concatenation) else (node,)
+    shapes = [_shape(part, conditions) for part in parts]
+    return tuple(Step(shape, "", Stroke.STRICT if number else Stroke.PLAIN) for number, shape in enumerate(shapes))
 
-    def graph(self, pattern: RowPattern) -> GraphText:
-        title = f"AFTER MATCH SKIP {printing.skip(pattern.skip)}"
-        whole = Cluster(title, "pattern")
-        drawn = self.part(pattern.pattern, whole)
-        outside = Cluster("", nodes=[GraphNode(_START, ("start",)), GraphNode(_END, ("end",))], clusters=[whole])
-        self.link((_START,), drawn.firsts)
-        self.link(drawn.lasts, (_END,))
-        if drawn.may_be_empty:
-            self.link((_START,), (_END,), "no row")
-        return GraphText(outside, tuple(self.edges.values()))
 
-    def link(self, sources: tuple[str, ...], targets: tuple[str, ...], label: str = "") -> None:
-        for source in sources:
-            for target in targets:
-                self.edges.setdefault((source, target), Edge(source, target, label, Stroke.STRICT))
+def _shape(
+    node: Node, conditions: dict[str, str], notes: tuple[str, ...] = (), again: bool = False, optional: bool = False
+) -> Shape:
+    looping = Stroke.STRICT if again else None
+    match node:
+        case Variable(name):
+            return Card(name, conditions.get(name, ANY_ROW), notes=notes, again=looping, optional=optional)
+        case Quantified(body, least, most, _):
+            inner = _shape(body, conditions) if isinstance(body, Quantified) else None
+            own = (_times(node), *notes)
+            if inner is not None:
+                return Frame((Step(inner),), "", own, looping, optional)
+            return _shape(body, conditions, own, most != 1, least == 0)
+        case Alternation(parts):
+            return Frame(_members(parts, conditions, "or"), "", notes, looping, optional, "the first that fits")
+        case Permute(parts):
+            return Frame(_members(parts, conditions, "and"), "", notes, looping, optional, "in any order")
+        case Exclusion(body):
+            return Frame(_steps(body, conditions), "", notes, looping, optional, "not shown")
+        case Concatenation():
+            return Frame(_steps(node, conditions), "", notes, looping, optional)
+    return Card(printing.node(node), _PLACES[type(node)], notes=notes, again=looping, optional=optional)
 
-    def part(self, node: Node, around: Cluster) -> _Part:
-        match node:
-            case Variable(name):
-                return self.card(name, self.conditions.get(name, "any row"), around)
-            case Concatenation(parts):
-                return self.chain(parts, around)
-            case Alternation(parts):
-                drawn = [self.part(part, around) for part in parts]
-                firsts = tuple(key for part in drawn for key in part.firsts)
-                lasts = tuple(key for part in drawn for key in part.lasts)
-                return _Part(firsts, lasts, any(part.may_be_empty for part in drawn))
-            case Quantified(body, least, most, _):
-                return self.loop(node, body, least, most, around)
-            case Exclusion(body):
-                inner = Cluster("not shown", f"x{self.cards}")
-                around.clusters.append(inner)
-                return self.part(body, inner)
-            case Empty():
-                return _Part((), (), True)
-        if isinstance(node, Permute):
-            card = self.card(printing.node(node), "in any order", around)
-            return _Part(card.firsts, card.lasts, may_be_empty(node))
-        drawn_anchor = self.card(printing.node(node), "of the partition", around)
-        return _Part(drawn_anchor.firsts, drawn_anchor.lasts, False)
 
-    def card(self, name: str, condition: str, around: Cluster) -> _Part:
-        key = f"n{self.cards}"
-        self.cards += 1
-        around.nodes.append(GraphNode(key, (name, condition)))
-        return _Part((key,), (key,), False)
+_PLACES = {
+    Empty: "no row",
+    PartitionStart: "the beginning of the partition",
+    PartitionEnd: "the end of the partition",
+}
 
-    def chain(self, parts: tuple[Node, ...], around: Cluster) -> _Part:
-        firsts: tuple[str, ...] = ()
-        lasts: tuple[str, ...] = ()
-        all_empty = True
-        for part in parts:
-            drawn = self.part(part, around)
-            self.link(lasts, drawn.firsts)
-            firsts = (*firsts, *drawn.firsts) if all_empty else firsts
-            lasts = (*lasts, *drawn.lasts) if drawn.may_be_empty else drawn.lasts
-            all_empty = all_empty and drawn.may_be_empty
-        return _Part(firsts, lasts, all_empty)
 
-    def loop(self, node: Quantified, body: Node, least: int, most: int | None, around: Cluster) -> _Part:
-        drawn = self.part(body, around)
-        if most is None or most > 1:
-            written = printing.node(Quantified(Variable("A"), least, most, node.greedy))[1:]
-            self.link(drawn.lasts, drawn.firsts, f"again {written}")
-        return _Part(drawn.firsts, drawn.lasts, least == 0 or drawn.may_be_empty)
+def _members(parts: tuple[Node, ...], conditions: dict[str, str], word: str) -> tuple[Step, ...]:
+    """Members side by side; the word between them says that this is no sequence."""
+    shapes = [_shape(part, conditions) for part in parts]
+    return tuple(Step(shape, word if number else "") for number, shape in enumerate(shapes))
+
+
+def _times(node: Quantified) -> str:
+    """How often, in words."""
+    match node.least, node.most:
+        case 0, 1:
+            often = "optional"
+        case least, None:
+            often = "any number" if least == 0 else "one or more" if least == 1 else f"{least} or more"
+        case least, most:
+            often = f"{least} times" if least == most else f"{least} to {most} times"
+    return often if node.greedy else f"{often}, as few as possible"

@@ -161,7 +161,7 @@ def _equals(column: pa.ChunkedArray, value: Any, name: str) -> pa.ChunkedArray:
     try:
         return pc.equal(column, pa.scalar(value).cast(column.type))
     except pa.ArrowException as error:
-        raise InputError(f"key: {value!r} is no value of {name!r}, which has type {column.type}.") from error
+        raise InputError(f"key: {value!r} is not a value of {name!r}, which has type {column.type}.") from error
 
 
 def _names(asked: Sequence[Asked], automaton: Automaton) -> Names:

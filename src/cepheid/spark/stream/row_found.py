@@ -36,7 +36,7 @@ class FoundRowsInStream:
     @cached_property
     def matches(self) -> DataFrame:
         """The table that MATCH_RECOGNIZE is: partition columns, measures and, with ALL ROWS, all other columns."""
-        self._refuse_the_end()
+        self.refuse_the_end()
         return self._output(MATCHES)
 
     @cached_property
@@ -69,12 +69,13 @@ class FoundRowsInStream:
         computed: `"stop"` stops the query, `"skip_key"` puts the rows of its key that are at hand out as rejected.
         """
         if not flush:
-            self._refuse_the_end()
+            self.refuse_the_end()
         sinks = {MATCHES: matches, LATE: late, REJECTED: rejected}
         given = {kind: sink for kind, sink in sinks.items() if sink is not None}
         return started(self.plan, Starting(checkpoint, given, trigger, name, flush, on_error, idle))
 
-    def _refuse_the_end(self) -> None:
+    def refuse_the_end(self) -> None:
+        """Refuse a pattern that finds nothing before the end of the input, where no end is planned."""
         if self.plan.needs_the_end:
             raise InputError(
                 "every match of this pattern ends with $, the last row of its partition, and a stream has no last row "

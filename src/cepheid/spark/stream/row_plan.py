@@ -24,7 +24,6 @@ from cepheid.options import Limits
 from cepheid.rowpattern.instructions import Code, Program
 from cepheid.rowpattern.model import Node, Quantified, RowPattern, Sort, Variable, children, walk
 from cepheid.spark.buckets import parallelism, spread_ids
-from cepheid.spark.frames import arrow_schema
 from cepheid.spark.keys import hash_columns
 from cepheid.spark.row_patterns import RowPatternPlan
 from cepheid.spark.row_workers import MASK
@@ -109,15 +108,7 @@ class RowStreamPlan(RowPatternPlan):
     def work(self, on_error: str = "stop") -> RowStreamWork:
         """What the workers must know."""
         return RowStreamWork(
-            self.bound,
-            self.tables,
-            self.bound.input_columns,
-            self.reads,
-            self.computed,
-            arrow_schema(self.worker_schema),
-            self.travelling,
-            self.identity(False).to_json(),
-            on_error=on_error,
+            **self.work_fields(), shown=self.travelling, identity=self.identity(False).to_json(), on_error=on_error
         )
 
     def rows_of(self, kind: str) -> OutputRows | ComputedRows:

@@ -8,6 +8,7 @@ Beside Spark's own files (`metadata`, `commits`, `state`, ...) there is `cepheid
 
 * `identity`: whose state it is, one line (see `identity`);
 * `plan`: the pattern and its arguments, so that state can be read without the program that wrote it (see `saved_plan`);
+* `rules`: of a set of rules, which of them run and since when (see `spark.rules.registry`);
 * `control`: what the control source reads, lines that end the input or move time on (see `control`);
 * `over`: one line once everything is decided.
 """
@@ -71,8 +72,8 @@ class Checkpoint:
         saved = self._lines("identity")
         if not saved:
             raise StateError(
-                f"{self.path!r} is no checkpoint of a pattern: it has no file below cepheid/identity.\n"
-                "  Give the directory that start(checkpoint=…) was given, or that stands under [stream] in the job."
+                f"{self.path!r} is not a checkpoint of a pattern: it has no file below cepheid/identity.\n"
+                "  Give the directory that start(checkpoint=…) was given, or that is named under [stream] in the job."
             )
         return self._read(saved)
 
@@ -83,6 +84,15 @@ class Checkpoint:
     def kept_plan(self) -> str | None:
         """The pattern and its arguments, if they are kept."""
         lines = self._lines("plan")
+        return lines[0] if lines else None
+
+    def keep_rules(self, text: str) -> None:
+        """Keep which rules run, of a set of rules."""
+        self._write("rules", [text], mode="overwrite")
+
+    def kept_rules(self) -> str | None:
+        """Which rules run, if that is kept."""
+        lines = self._lines("rules")
         return lines[0] if lines else None
 
     def end(self) -> None:

@@ -1,0 +1,55 @@
+"""What jobs have in common: the rows of a source, and an output written with a progress bar.
+
+In: parts of a job. Out: DataFrames; files or tables. Called by `running` and `row_patterns`.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from cepheid.cli.bars import task_bar
+from cepheid.cli.job_file import Sink, Source
+
+if TYPE_CHECKING:
+    from cepheid.spark.embedded import SparkSession
+    from cepheid.spark.jobs import Counted, DataFrame
+
+
+def rows_of(session: SparkSession, source: Source) -> DataFrame:
+    """The rows of a source."""
+    from cepheid.spark.jobs import read_rows
+
+    return read_rows(
+        session,
+        source.format,
+        source.path,
+        source.table,
+        source.schema,
+        source.where,
+        source.options,
+        source.is_stream,
+    )
+
+
+def write(console: Console, name: str, sink: Sink, events: Counted, rows: DataFrame) -> None:
+    """Write one output with a progress bar, then say how much went in and came out."""
+    from cepheid.spark.jobs import counted, write_rows
+
+    result = counted(rows, name)
+    begun = time.perf_counter()
+    where = sink.path or sink.table or sink.format
+    try:
+        with task_bar(console, events.rows.sparkSession, name):
+            write_rows(result.rows, sink.format, sink.path, sink.table, sink.mode, sink.options, sink.partition_by)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"{name} in {where} are not complete; run the job again") from None
+    if sink.format == "console":  # only the first rows were computed, so there is nothing to count
+        return
+    seconds = time.perf_counter() - begun
+    rate = f"{events.count() / seconds:,.0f} events/s"
+    console.print(
+        f"{name}: {result.count():,} of {events.count():,} events in {seconds:.1f} s ({rate}) → {where}", soft_wrap=True
+    )

@@ -1,0 +1,393 @@
+"""One bucket of a stream's keys for a set of rules: events once, and the live runs of each rule.
+
+In: rows as Spark prepared them, and how far the watermark is. Out: matches and timeouts of all rules as tables. A
+`Bucket` as the operator and the store of streams know it.
+
+Rules come and go while the state lives. Each rule that runs is an *instance* with a name of its own: a rule that was
+removed and comes back is another instance. State is kept by instance; what belongs to none of the present ones is
+dropped when the bucket is read. Each event carries the number of the *generation* of the set in which it came, and an
+instance sees only events of its own generation and later ones: so what it finds is what it would find alone on the
+events of its lifetime, whatever the bits of earlier events meant.
+"""
+
+from __future__ import annotations
+
+import uuid
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cepheid.engine.assignments import Assignments, Integers
+from cepheid.engine.matcher import Matcher
+from cepheid.engine.runs.live import count_live, events_held, live
+from cepheid.engine.runs.snapshot import restore, snapshot
+from cepheid.rows.arrange import Arranged, arrange
+from cepheid.rows.rule_matches import assemble_rule
+from cepheid.rows.views import integers
+from cepheid.rule import named
+from cepheid.spark.keys import HASHES
+from cepheid.spark.rules.bound import RuleWork
+from cepheid.spark.rules.conditions import word_name
+from cepheid.spark.rules.workers import in_slots
+from cepheid.spark.stream.state.format import read, table_bytes, table_from, written
+from cepheid.spark.stream.state.pending import (
+    FEW,
+    Decided,
+    PendingEvents,
+    hashes_bytes,
+    hashes_from,
+    key_hashes,
+    key_named,
+)
+from cepheid.syntax.tree import SpanUnit
+
+GENERATION, GROUP = "__step", "__group"
+"""Columns of events on their way: the generation of the set in which they came, and the number of their key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """A rule that runs."""
+
+    rule: RuleWork
+    name: str
+    """Tells it from every other instance, also of the same rule."""
+    since: int
+    """The generation in which it began."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupOfRules:
+    """The rules of one key."""
+
+    partition_by: tuple[str, ...]
+    words: tuple[int, ...]
+    """The words that have bits of its rules."""
+    held: tuple[str, ...]
+    """The columns that matches need of the events that they took."""
+    instances: tuple[Instance, ...]
+
+
+@dataclass(frozen=True)
+class RulesWork:
+    """What a worker must know of a set of rules on a stream; travels to other processes."""
+
+    groups: tuple[GroupOfRules, ...]
+    order_by: tuple[str, ...]
+    schema: pa.Schema
+    """The columns of matches and timeouts."""
+    timeouts: bool
+    shown: tuple[str, ...]
+    """The columns that late and rejected rows show."""
+    identity: str
+    is_arrival: bool = False
+    on_error: str = "stop"
+    start: str = field(default_factory=lambda: uuid.uuid4().hex)
+
+    @property
+    def only_counts(self) -> bool:
+        return False
+
+    def new_bucket(self) -> RulesBucket:
+        """A bucket without keys."""
+        return RulesBucket(self)
+
+    def saved_bucket(self, saved: bytes, what: str) -> RulesBucket:
+        """The bucket that was written, by whatever set of rules."""
+        return RulesBucket.from_bytes(self, saved, what)
+
+
+class RuleRuns:
+    """The live runs of one instance, and which of the bucket's rows they hold."""
+
+    def __init__(self, instance: Instance) -> None:
+        self.instance = instance
+        self.matcher = Matcher(instance.rule.view.tables)
+        self.keys: pa.Array = pa.array([], pa.binary(16))
+        """The key of each slot, as its hash."""
+        self.rows: Integers = np.zeros(0, np.int64)
+        """For each event that the matcher holds, its row in the bucket."""
+        self.ordinals: Integers = np.zeros(0, np.int64)
+        """The same, its number among those that key and order do not tell apart."""
+
+    def slots(self, hashes: pa.Array) -> Integers:
+        """The slots of some keys, which may be new."""
+        found = pc.index_in(hashes, value_set=self.keys)
+        is_new = found.is_null()
+        fresh = hashes.filter(is_new)
+        slots = np.zeros(len(hashes), np.int64)
+        known = ~is_new.to_numpy(zero_copy_only=False)
+        slots[known] = found.drop_null().to_numpy()
+        slots[~known] = len(self.keys) + np.arange(len(fresh))
+        self.keys = pa.concat_arrays([self.keys, fresh])
+        return slots
+
+    def slot_of(self, key: bytes) -> Integers:
+        """The slot of a key, if it has one."""
+        found: Integers = pc.indices_nonzero(pc.equal(self.keys, pa.scalar(key, pa.binary(16)))).to_numpy()
+        return found.astype(np.int64)
+
+    def tidy(self, watermark: int) -> None:
+        """Forget the events that nothing holds and the keys that would be the same if they began anew."""
+        self.keys = self.keys.filter(pa.array(self.matcher.forget(watermark)))
+        kept = self.matcher.keep()
+        self.rows, self.ordinals = self.rows[kept], self.ordinals[kept]
+
+    def to_parts(self) -> list[bytes]:
+        """All of it as bytes."""
+        return [snapshot(self.matcher), hashes_bytes(self.keys), self.rows.tobytes(), self.ordinals.tobytes()]
+
+    def with_parts(self, parts: list[bytes]) -> RuleRuns:
+        """What `to_parts` wrote."""
+        self.matcher = restore(self.matcher, parts[0])
+        self.keys = hashes_from(parts[1])
+        self.rows, self.ordinals = (np.frombuffer(part, np.int64).copy() for part in parts[2:])
+        return self
+
+
+class RulesBucket(PendingEvents):
+    """The live state of one bucket. Which key it belongs to is known with its first event."""
+
+    def __init__(self, work: RulesWork) -> None:
+        super().__init__()
+        self.work = work
+        self.group: int | None = None
+        self.rows: pa.Table | None = None
+        """The rows of the events that some rule holds."""
+        self.runs: list[RuleRuns] = []
+        self._tidy = 0
+
+    @property
+    def live_runs(self) -> int:
+        """How many partial matches of all rules may still come to something."""
+        return sum(count_live(one.matcher, self.watermark) for one in self.runs)
+
+    def receive(self, events: pa.Table) -> None:
+        """Let further events wait for the watermark. Another set of rules may have brought other columns."""
+        if self.group is None:
+            self._begin(int(events[GROUP][0].as_py()))
+        self.pending = events if self.pending is None else _together([self.pending, events])
+
+    def _begin(self, group: int) -> None:
+        self.group = group
+        self.runs = [RuleRuns(instance) for instance in self.work.groups[group].instances]
+
+    def advance(self, watermark: int, is_end: bool = False) -> Decided:
+        """Handle what the watermark has passed, and let time move on to it; at the end of the input, everything."""
+        self.handled = 0
+        matches: list[pa.Table] = []
+        timeouts: list[pa.Table] = []
+        self._move(watermark, matches, timeouts)
+        if is_end:
+            self._handle(self.is_due(None), matches, timeouts)
+            for one in self.runs:
+                with self._named(one):
+                    self._show(one, one.matcher.end(self._stopping(one)), matches, timeouts)
+            ended = RulesBucket(self.work)
+            self.rows, self.pending = ended.rows, ended.pending
+            self.runs = [RuleRuns(one.instance) for one in self.runs]
+        self._forget()
+        return Decided(*(pa.concat_tables(tables) if tables else None for tables in (matches, timeouts)))
+
+    def catch_up(self, watermark: int) -> None:
+        """The same, where what is decided has been told already."""
+        self._move(watermark, None, None)
+        self._forget()
+
+    def _move(self, watermark: int, matches: list[pa.Table] | None, timeouts: list[pa.Table] | None) -> None:
+        self.watermark = max(self.watermark, watermark)
+        self._handle(self.is_due(self.watermark), matches, timeouts)
+        for one in self.runs:
+            with self._named(one):
+                self._show(one, one.matcher.advance(self.watermark, self._stopping(one)), matches, timeouts)
+
+    def _handle(self, is_due: pa.Array | None, matches: list[pa.Table] | None, timeouts: list[pa.Table] | None) -> None:
+        """Feed the events that are due to the rules that they concern."""
+        due = self.take_due(is_due)
+        if due is None:
+            return
+        assert self.group is not None
+        group = self.work.groups[self.group]
+        events = arrange(due, group.partition_by, self.work.order_by, by_all_columns=True)
+        words = {
+            word: integers(pc.fill_null(events.column(word_name(word)), 0))
+            for word in group.words
+            if word_name(word) in due.column_names
+        }
+        generation = events.column(GENERATION).to_numpy()
+        first = 0 if self.rows is None else self.rows.num_rows
+        held = [name for name in group.held if name in due.column_names]
+        rows = events.taken(held, np.arange(due.num_rows))
+        self.rows = rows if self.rows is None else _together([self.rows, rows])
+        self.handled += due.num_rows
+        for one in self.runs:
+            is_own = generation >= one.instance.since
+            if is_own.any():
+                with self._named(one):
+                    self._feed(one, events, words, is_own, first, matches, timeouts)
+
+    def _feed(
+        self,
+        one: RuleRuns,
+        events: Arranged,
+        words: dict[int, npt.NDArray[np.uint64]],
+        is_own: npt.NDArray[np.bool_],
+        first: int,
+        matches: list[pa.Table] | None,
+        timeouts: list[pa.Table] | None,
+    ) -> None:
+        rule = one.instance.rule
+        rows = rule.view.rows(words, len(events.time))
+        rows = rows[is_own[rows]]
+        if not len(rows):
+            return
+        own = events.restricted(rows)
+        bounds = own.bounds
+        hashes = key_hashes(own.taken(HASHES, bounds[:-1]))
+        slots = one.slots(hashes)
+        values = [own.column(name) for name in rule.values]
+        columns = one.matcher.computed_columns(own.time, rule.view.own_bits(words, rows), values)
+        before = len(one.matcher.held.time)
+        one.rows = np.concatenate((one.rows, first + rows))
+        one.ordinals = np.concatenate((one.ordinals, own.ordinals))
+
+        def where(part: int, row: int) -> str:
+            place = max(0, row - before)
+            self.stopped = hashes[part].as_py(), int(own.time[place])
+            return own.where(part, place)
+
+        self._show(one, one.matcher.feed(columns, bounds, slots, where), matches, timeouts)
+
+    def _show(
+        self,
+        one: RuleRuns,
+        found: tuple[Assignments, Assignments],
+        matches: list[pa.Table] | None,
+        timeouts: list[pa.Table] | None,
+    ) -> None:
+        for decided, tables in zip(found, (matches, timeouts if self.work.timeouts else None), strict=True):
+            if tables is not None and len(decided.at):
+                tables.append(self._assembled(one, decided))
+
+    def _assembled(self, one: RuleRuns, found: Assignments) -> pa.Table:
+        """Matches or timeouts as a table; only the rows that they took are looked at."""
+        assert self.rows is not None and self.group is not None
+        needed = np.unique(found.row)
+        rows = self.rows.take(pa.array(one.rows[needed])).combine_chunks()
+        nothing = np.zeros(len(needed), np.int64)
+        events = Arranged(
+            rows,
+            self.work.groups[self.group].partition_by,
+            self.work.order_by,
+            nothing,
+            nothing,
+            SpanUnit.MICROSECOND,
+            ordinals=one.ordinals[needed],
+        )
+        local = replace(found, row=np.searchsorted(needed, found.row))
+        rule = one.instance.rule
+        return in_slots(assemble_rule(events, local, rule.shape), rule, self.work.schema)
+
+    def deadline(self) -> int | None:
+        """The next moment of the watermark at which something may be decided."""
+        moments = [self.first_pending(), *(one.matcher.deadline() for one in self.runs)]
+        return min((moment for moment in moments if moment is not None), default=None)
+
+    def refuse(self, key: bytes, time: int | None, watermark: int | None) -> tuple[pa.Table, bool]:
+        """Take the events of a key that are due out of those that wait, those of one time or all; with all of them the
+        partial matches of all rules go, too."""
+        refused = self.refuse_due(key, time, watermark, self.work.shown)
+        if time is None:
+            is_held = refused is None or not refused.num_rows
+            if is_held:
+                refused = self._held_by(key)
+            for one in self.runs:
+                one.matcher.drop(one.slot_of(key))
+            return refused, is_held
+        assert refused is not None
+        return refused, False
+
+    def named(self, key: bytes) -> str:
+        """The key that a hash stands for, from a row that its runs hold."""
+        assert self.group is not None
+        held = self._held_by(key).select(list(self.work.groups[self.group].partition_by)).slice(0, 1).to_pylist()
+        return key_named(held[0] if held else None)
+
+    def _held_by(self, key: bytes) -> pa.Table:
+        assert self.rows is not None
+        held: set[int] = set()
+        for one in self.runs:
+            runs, slot_of = live(one.matcher, self.watermark)
+            mine = events_held(one.matcher, runs[np.isin(slot_of, one.slot_of(key))])
+            held |= set(one.rows[mine].tolist())
+        return self.rows.take(pa.array(sorted(held), pa.int64())).select(list(self.work.shown))
+
+    def _stopping(self, one: RuleRuns) -> _Stopping:
+        return _Stopping(self, one)
+
+    def _named(self, one: RuleRuns) -> AbstractContextManager[None]:
+        return named(f"rule {one.instance.rule.shape.rule!r}")
+
+    def _forget(self) -> None:
+        """Tidy up when there is enough to tidy."""
+        if self._size() > 2 * self._tidy + FEW:
+            self.tidy()
+
+    def _size(self) -> int:
+        return sum(len(one.rows) + len(one.keys) for one in self.runs) + (self.rows.num_rows if self.rows else 0)
+
+    def tidy(self) -> None:
+        """Forget the rows that no rule holds, and keys that need not be remembered."""
+        for one in self.runs:
+            one.tidy(self.watermark)
+        if self.rows is not None:
+            kept = np.unique(np.concatenate([np.zeros(0, np.int64), *(one.rows for one in self.runs)]))
+            self.rows = self.rows.take(pa.array(kept)).combine_chunks()
+            for one in self.runs:
+                one.rows = np.searchsorted(kept, one.rows)
+        self._tidy = self._size()
+
+    def to_bytes(self) -> bytes:
+        """All of the bucket, tidied."""
+        self.tidy()
+        head = {"watermark": self.watermark, "group": self.group, "instances": [o.instance.name for o in self.runs]}
+        tables = [b"" if table is None else table_bytes(table) for table in (self.rows, self.pending)]
+        return written(head, [*tables, *(part for one in self.runs for part in one.to_parts())])
+
+    @classmethod
+    def from_bytes(cls, work: RulesWork, saved: bytes, what: str) -> RulesBucket:
+        """The bucket that `to_bytes` wrote: the instances that still run go on, others are dropped."""
+        head, (rows, pending, *parts) = read(saved, what)
+        bucket = cls(work)
+        bucket.watermark = head["watermark"]
+        if head["group"] is not None:
+            bucket._begin(head["group"])
+        known = {name: parts[4 * place : 4 * place + 4] for place, name in enumerate(head["instances"])}
+        for one in bucket.runs:
+            if one.instance.name in known:
+                one.with_parts(known[one.instance.name])
+        bucket.rows = table_from(rows) if rows else None
+        bucket.pending = table_from(pending) if pending else None
+        bucket._tidy = bucket._size()
+        return bucket
+
+
+class _Stopping:
+    """What an error says of the place where the engine stops while time moves on."""
+
+    def __init__(self, bucket: RulesBucket, one: RuleRuns) -> None:
+        self.bucket = bucket
+        self.one = one
+
+    def __call__(self, slot: int, event: int) -> str:
+        self.bucket.stopped = self.one.keys[slot].as_py(), None
+        return "as time moves on"
+
+
+def _together(tables: list[pa.Table]) -> pa.Table:
+    """Tables one after the other; a column that one does not have is NULL there."""
+    return pa.concat_tables(tables, promote_options="default")

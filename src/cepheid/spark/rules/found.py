@@ -1,0 +1,59 @@
+"""What a set of rules finds in a stream: the face that users see.
+
+In: a plan. Out: one query for all rules and outputs, which may follow a source of rules that changes. Made by
+`PatternSet.match`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from cepheid.explain import Explanation
+from cepheid.spark.rules.query import RulesQuery, Source
+from cepheid.spark.rules.stream_plan import RulesStreamPlan
+from cepheid.spark.stream.operator import LATE, MATCHES, REJECTED, TIMEOUTS
+from cepheid.spark.stream.query import Starting
+from cepheid.spark.stream.sinks import Sink
+
+
+class RulesInStream:
+    """What a set of rules finds in a stream. `start` runs one query for all rules and outputs."""
+
+    def __init__(self, plan: RulesStreamPlan) -> None:
+        self.plan = plan
+
+    def start(
+        self,
+        *,
+        checkpoint: str,
+        matches: Sink | None = None,
+        timeouts: Sink | None = None,
+        late: Sink | None = None,
+        rejected: Sink | None = None,
+        rejected_rules: Sink | None = None,
+        rules: Source | None = None,
+        trigger: str | Mapping[str, Any] | None = None,
+        name: str | None = None,
+        flush: bool = False,
+        on_error: str = "stop",
+        idle: str | None = None,
+    ) -> RulesQuery:
+        """Start one query for all rules, and return it. The arguments are those of `FoundInStream.start`, and:
+
+        With another set of rules on the same checkpoint, rules that are unchanged keep their runs, new ones begin with
+        the events that come, removed ones go, and changed ones begin anew; `query.changes` says what happened. A key
+        that no earlier rule had needs a checkpoint of its own.
+
+        `rules=directory("rules/")` follows the files of a directory: a change is taken up between two micro-batches, in
+        this process. A rule that cannot be used is left out: it goes to `rejected_rules` (`file`, `reason`), to the log
+        `cepheid.rules` and to `query.rejected`, and the others go on.
+        """
+        sinks = {MATCHES: matches, TIMEOUTS: timeouts, LATE: late, REJECTED: rejected}
+        given = {kind: sink for kind, sink in sinks.items() if sink is not None}
+        how = Starting(checkpoint, given, trigger, name, flush, on_error, idle)
+        return RulesQuery(self.plan, how, rules, rejected_rules)
+
+    def explain(self) -> Explanation:
+        """Explain what the rules share and how Spark runs them on this stream."""
+        return self.plan.explain()

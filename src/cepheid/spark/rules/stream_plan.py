@@ -1,0 +1,290 @@
+"""A set of rules on a streaming DataFrame: the plan.
+
+In: rules, a streaming DataFrame, the order, how late events may come. Out: the stream after the stateful operator, and
+what takes the rows of each output out of it: a `StreamingPlan` as a query knows it.
+
+The plan is that of one pattern (`stream.plan`) with these differences: bits are those of all rules' distinct conditions
+and are computed by the workers that pack; a row is packed once for each distinct key for which a rule wants it; the
+identity of the state is the keys, the order and the columns that travel, not the rules (see `registry`).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StringType, StructField, StructType
+
+from cepheid.conditions.expression import Expression, SparkColumn, walk
+from cepheid.engine.tables.tabulate import Options
+from cepheid.errors import InputError, StateError
+from cepheid.explain import Explanation
+from cepheid.explain.rules import explain_rules
+from cepheid.explain.text.document import Record, Section
+from cepheid.options import Asked
+from cepheid.rows.views import ALWAYS, WORD
+from cepheid.rule import Rule
+from cepheid.spark.buckets import parallelism, spread_ids
+from cepheid.spark.frames import arrow_schema
+from cepheid.spark.keys import hash_columns
+from cepheid.spark.rules.bound import BoundRules, column_of
+from cepheid.spark.rules.bucket import GENERATION, GroupOfRules, Instance, RulesWork
+from cepheid.spark.rules.conditions import Bits
+from cepheid.spark.rules.packing import PackStream, hash_name
+from cepheid.spark.rules.registry import Changes, Registry
+from cepheid.spark.rules.workers import Group, group_name
+from cepheid.spark.shipping import mapped
+from cepheid.spark.stream.accounts import OBSERVED, READ, counted, read_rows
+from cepheid.spark.stream.checkpoint.identity import Identity
+from cepheid.spark.stream.checkpoint.layout import Checkpoint
+from cepheid.spark.stream.control import control_lines, ends, moments
+from cepheid.spark.stream.operator import KIND, LATE, MATCHES, OUTPUT, REJECTED, TIMEOUTS, StreamOperator
+from cepheid.spark.stream.outputs import ComputedRows, OutputRows
+from cepheid.spark.stream.plan import StreamPlan
+from cepheid.spark.stream.time import METADATA, REASON, WATERMARKED, EventTime, Timing, with_arrival, without_watermark
+from cepheid.spark.workers import BUCKET, PAYLOAD
+
+logger = logging.getLogger("cepheid.rules")
+
+
+class RulesStreamPlan:
+    """How a set of rules runs on one streaming DataFrame."""
+
+    def __init__(
+        self,
+        rules: Sequence[Rule],
+        rows: DataFrame,
+        order_by: tuple[str, ...],
+        columns: tuple[str, ...] | None,
+        buckets: int | None,
+        options: Options,
+        timing: Timing,
+    ) -> None:
+        self.given = (rows, order_by, columns, buckets, options, timing)
+        if timing.is_arrival:
+            rows, order_by = with_arrival(rows, order_by, timing)
+        self.timing = timing
+
+        def plan_of(rule: Rule, asked: Asked) -> StreamPlan:
+            plain = Timing(timing.watermark, timing.max_ahead) if timing.is_arrival else timing
+            plan = StreamPlan(rule.tree, rows, rule.partition_by, order_by, asked, buckets, options, plain, "rule")
+            _refuse_columns(plan)
+            return plan
+
+        self.bound = BoundRules(rules, rows, order_by, columns, plan_of)
+        self.time = EventTime(rows, self.bound.order_by, timing)
+        self.buckets_given: int | None = None
+        configured = int(self.session.conf.get("spark.sql.shuffle.partitions", "200") or 200)
+        self.partitions = min(configured, parallelism(rows))
+        self.registry = Registry.empty(self.bound.groups)
+        self._buckets = buckets or 2 * self.partitions
+        self.bucket_ids = spread_ids(self._buckets * len(self.registry.keys), self.partitions)
+        self.changes = Changes()
+        self.checkpoint: Checkpoint | None = None
+
+    @property
+    def session(self) -> SparkSession:
+        return self.bound.rows.sparkSession
+
+    def with_rules(self, rules: Sequence[Rule]) -> RulesStreamPlan:
+        """The plan of another set of rules on the same stream."""
+        return RulesStreamPlan(rules, *self.given)
+
+    def at(self, checkpoint: Checkpoint) -> None:
+        """Go on with the keys that a checkpoint has; a rule of another key is refused."""
+        self.checkpoint = checkpoint
+        kept = checkpoint.kept_rules()
+        if kept is None or checkpoint.last_batch() is None:
+            return
+        self.registry = Registry.from_json(kept)
+        for name, plan in self.bound.plans.items():
+            if plan.partition_by not in self.registry.keys:
+                known = "; ".join(", ".join(key) or "no key" for key in self.registry.keys)
+                raise StateError(
+                    f"rule {name!r} has the key {', '.join(plan.partition_by) or 'of all rows'}, but the checkpoint "
+                    f"has the keys: {known}.\n  A new key needs a checkpoint of its own: start a second query for it."
+                )
+        self.bucket_ids = spread_ids(self._buckets * len(self.registry.keys), self.partitions)
+
+    def identity(self, timeouts: bool) -> Identity:
+        """What the state belongs to."""
+        names = dict.fromkeys((*(name for key in self.registry.keys for name in key), *self.bound.order_by))
+        columns = (*names, *(name for name in self.bound.shown if name not in names))
+        return Identity(
+            pattern="a set of rules",
+            text="a set of rules",
+            timeouts=timeouts,
+            buckets=self.bucket_ids,
+            partition_by=tuple(", ".join(key) for key in self.registry.keys),
+            order_by=self.bound.order_by,
+            columns={name: self.bound.rows.schema[name].dataType.simpleString() for name in sorted(columns)},
+            read={},
+            measured=(),
+            time=self.timing.source,
+        )
+
+    def with_buckets(self, ids: tuple[int, ...]) -> None:
+        """Go on with the buckets that a checkpoint was written with."""
+        self.bucket_ids = ids
+
+    def operated(
+        self,
+        timeouts: bool,
+        control: str | None = None,
+        observed: str = "",
+        on_error: str = "stop",
+        counts: bool = False,
+    ) -> DataFrame:
+        """The stream after the stateful operator: cells by kind. The checkpoint is told which rules run from now on."""
+        assert self.checkpoint is not None and control is not None
+        parts = self.bound.conditions()
+        texts = {str(part): part for part in parts}
+        fingerprints = {name: self._fingerprint(name, timeouts) for name in self.bound.plans}
+        registry, changes = self.registry.with_rules(fingerprints, list(texts))
+        if registry != self.registry:
+            self.checkpoint.keep_rules(registry.to_json())
+        if changes or not self.changes:
+            self.changes = changes
+        logger.info("rules: %s", changes)
+        self.registry = registry
+        numbers = {texts[text]: number for text, number in registry.conditions.items()}
+        lines = control_lines(self.session, control)
+        prepared = self._prepared(numbers, READ, moments(lines, WATERMARKED))
+        pack = PackStream(Bits.of(numbers), self._groups(numbers), self.bound.order_by)
+        packed = mapped(prepared, pack, f"`{BUCKET}` int, `{PAYLOAD}` binary")
+        packed = packed.unionByName(ends(lines, self.bucket_ids, BUCKET, PAYLOAD))
+        operator = StreamOperator(self._work(numbers, timeouts, on_error))
+        operated = packed.groupBy(BUCKET).transformWithStateInPandas(operator, OUTPUT, "append", "EventTime")
+        return operated.observe(OBSERVED, *counted())
+
+    def _fingerprint(self, name: str, timeouts: bool) -> str:
+        plan = self.bound.plans[name]
+        read = sorted(map(column_of, plan.output.arguments))
+        return f"{plan.tables(timeouts).fingerprint} by {', '.join(plan.partition_by)} with {', '.join(read)}"
+
+    def _rules_of(self, key: tuple[str, ...]) -> list[str]:
+        return [name for name, plan in self.bound.plans.items() if plan.partition_by == key]
+
+    def _groups(self, numbers: dict[Expression, int]) -> tuple[Group, ...]:
+        made = []
+        for key in self.registry.keys:
+            plans = [self.bound.plans[name] for name in self._rules_of(key)]
+            own = {numbers.get(one.own_event, ALWAYS) for plan in plans for one in plan.automaton.predicates}
+            words = sorted({number // WORD for number in own if number != ALWAYS})
+            masks = [sum(1 << number % WORD for number in own if number // WORD == word) for word in words]
+            every = any(plan.all_rows_travel is not None for plan in plans)
+            made.append(Group(key, 0, tuple(words), () if every else tuple(masks), self._held(key)))
+        return tuple(made)
+
+    def _held(self, key: tuple[str, ...]) -> tuple[str, ...]:
+        """What travels of events: columns, values that engines compare, arguments of measures."""
+        read = {column for name in self._rules_of(key) for column in self.bound.read_by(self.bound.plans[name])}
+        return tuple(dict.fromkeys((*self.bound.shown, *self.bound.keys, *self.bound.order_by, *sorted(read))))
+
+    def _work(self, numbers: dict[Expression, int], timeouts: bool, on_error: str) -> RulesWork:
+        groups = []
+        running = {one.rule: one for one in self.registry.running}
+        for key, group in zip(self.registry.keys, self._groups(numbers), strict=True):
+            instances = [
+                Instance(
+                    self.bound.work(name, numbers, timeouts, with_moment=True),
+                    running[name].instance,
+                    running[name].since,
+                )
+                for name in self._rules_of(key)
+            ]
+            groups.append(GroupOfRules(key, group.words, self._held(key), tuple(instances)))
+        schema = arrow_schema(self.bound.worker_schema(with_moment=True))
+        shown = self._shown()
+        identity = self.identity(timeouts).to_json()
+        is_arrival = self.timing.is_arrival
+        return RulesWork(tuple(groups), self.bound.order_by, schema, timeouts, shown, identity, is_arrival, on_error)
+
+    def _shown(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys((*self.bound.keys, *self.bound.order_by, *self.bound.shown)))
+
+    def _prepared(self, numbers: dict[Expression, int], observed: str, moments: DataFrame) -> DataFrame:
+        """What goes to the workers that pack: columns, what Spark computes, the time, hashes and buckets by key."""
+        bound = self.bound
+        rows = self.time.guarded(bound.rows, moments).observe(observed, *read_rows())
+        rows = rows.where(F.col(REASON).isNotNull())
+        bits = Bits.of(numbers)
+        schema = bound.rows.schema
+        hashes, buckets = [], []
+        each = len(self.bucket_ids) // len(self.registry.keys)
+        for number, key in enumerate(self.registry.keys):
+            own = self.bucket_ids[number * each : (number + 1) * each]
+            columns = hash_columns(schema, key)
+            hashes += [one.alias(hash_name(number, part)) for part, one in enumerate(columns)]
+            ids = F.array(*[F.lit(one) for one in own])
+            place = F.pmod(columns[0], F.lit(len(own))) + 1 if key else F.lit(1)
+            buckets.append(F.element_at(ids, place.cast("int")).alias(group_name(number)))
+        own_columns = dict.fromkeys((*bound.travelling(), *bits.read))
+        return rows.select(
+            *[without_watermark(schema[name]) for name in own_columns],
+            *self.time.travelling(),
+            *bound.computed(),
+            *bits.columns(numbers),
+            F.lit(self.registry.generation).cast("int").alias(GENERATION),
+            *hashes,
+            *buckets,
+        )
+
+    def rows_of(self, kind: str) -> OutputRows | ComputedRows:
+        """What takes the rows of one output out of the operator's cells."""
+        schema = self._worker_schema(kind)
+        if kind in (MATCHES, TIMEOUTS):
+            return ComputedRows(kind, schema, tuple(self.bound.result_columns(with_moment=True)))
+        return OutputRows(kind, schema)
+
+    def schema(self, kind: str) -> StructType:
+        """The columns of one output."""
+        nothing = self.session.createDataFrame([], f"`{KIND}` string, `{PAYLOAD}` binary")
+        return self.rows_of(kind)(nothing).schema
+
+    def _worker_schema(self, kind: str) -> StructType:
+        fields = self.bound.worker_schema(with_moment=True).fields
+        if kind in (LATE, REJECTED):
+            moment = next(field.dataType for field in fields if field.name == "at")
+            added = [StructField("reason", StringType())] if kind == REJECTED else []
+            schema = self.bound.rows.schema
+            fields = [StructField(name, schema[name].dataType) for name in self._shown()]
+            fields += [*added, StructField("at", moment)]
+        marked = {METADATA: 0}
+        return StructType(
+            [StructField(one.name, one.dataType, metadata=marked if one.name == "at" else None) for one in fields]
+        )
+
+    def key(self, kind: str) -> tuple[str, ...] | None:
+        """The columns that tell the rows of an output apart, if any do."""
+        return ("rule", "match_id") if kind in (MATCHES, TIMEOUTS) else None
+
+    def kept(self) -> str | None:
+        """The checkpoint keeps which rules run (see `registry`), not their plans."""
+        return None
+
+    def decides_by_time(self, timeouts: bool) -> bool:
+        """Whether time that moves on decides anything of partial matches."""
+        return timeouts or any(
+            position.endings for plan in self.bound.plans.values() for position in plan.automaton.positions
+        )
+
+    def explain(self) -> Explanation:
+        """What the rules share, and how Spark runs them."""
+        facts = (
+            ("columns", ", ".join(self.bound.travelling())),
+            ("buckets", f"{len(self.bucket_ids)} in all"),
+            ("watermark", self.time.described()),
+        )
+        return explain_rules(self.bound.rules, Section("execution: Spark, streaming", records=(Record("", facts),)))
+
+
+def _refuse_columns(plan: StreamPlan) -> None:
+    for predicate in plan.automaton.predicates:
+        if any(isinstance(node, SparkColumn) for node in walk(predicate.own_event)):
+            raise InputError(
+                "a condition is a Spark Column, which has no text that saved state could be compared by.\n"
+                "  Write it as SQL text."
+            )

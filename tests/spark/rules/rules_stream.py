@@ -1,0 +1,138 @@
+"""A set of rules on the stateful operator without a JVM, by Spark's own tester; the set may change from start to start.
+
+What Spark computes on the way (times, hashes of keys, buckets) is computed here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from pyspark.sql.streaming.tws_tester import TwsTester
+
+from cepheid.automaton.construction import build
+from cepheid.automaton.dropping import why_all_rows_travel
+from cepheid.conditions import Schema, bind
+from cepheid.conditions.expression import TRUE
+from cepheid.conditions.expression import Column as NamedColumn
+from cepheid.engine.tables.tabulate import Options, tabulate
+from cepheid.rows.rule_matches import RuleShape
+from cepheid.rows.views import ALWAYS, WORD, View
+from cepheid.spark.rules.bound import RuleWork
+from cepheid.spark.rules.bucket import GENERATION, GroupOfRules, Instance, RulesWork
+from cepheid.spark.rules.conditions import Bits
+from cepheid.spark.rules.packing import PackStream, hash_name
+from cepheid.spark.rules.registry import Registry
+from cepheid.spark.rules.workers import Group, group_name
+from cepheid.spark.stream.operator import KIND, StreamOperator
+from cepheid.spark.stream.state import store as streaming_store
+from cepheid.spark.stream.time import REASON, TIME
+from cepheid.spark.workers import BUCKET, PAYLOAD
+from cepheid.syntax.tree import PatternTree
+
+BUCKETS = 2
+
+
+class NotPlain(Exception):
+    """The engine compares something else than columns; not for this test."""
+
+
+class RulesStream:
+    """A stream whose micro-batches, watermarks and rules are given one by one; times in microseconds in `ts`."""
+
+    def __init__(self, schema: pa.Schema, key: str, order_by: Sequence[str], timeouts: bool = False) -> None:
+        self.schema, self.key, self.order_by, self.timeouts = schema, key, tuple(order_by), timeouts
+        self.registry = Registry.empty([(key,)])
+        self.tester: Any = None
+        self.watermark_ms = 0
+        self.found: dict[str, list[dict[str, Any]]] = {"matches": [], "timeouts": [], "late": [], "rejected": []}
+
+    def start(self, rules: Mapping[str, PatternTree]) -> None:
+        """Start, or start again with the same state, with these rules."""
+        bound = {}
+        for name, tree in rules.items():
+            automaton = build(tree, bind(tree, Schema.from_arrow(self.schema)))
+            bound[name] = tabulate(automaton, Options(timeouts=self.timeouts))
+            if not all(isinstance(value, NamedColumn) for value in bound[name].columns):
+                raise NotPlain
+        own = {name: [one.own_event for one in tables.automaton.predicates] for name, tables in bound.items()}
+        parts = {str(part): part for name in own for part in own[name] if part != TRUE}
+        prints = {name: tables.fingerprint for name, tables in bound.items()}
+        self.registry, self.changes = self.registry.with_rules(prints, list(parts))
+        numbers = {parts[text]: number for text, number in self.registry.conditions.items()}
+        running = {one.rule: one for one in self.registry.running}
+        names, instances, seen = tuple(self.schema.names), [], set()
+        keys = ((self.key, self.schema.field(self.key).type),)
+        for name, tables in bound.items():
+            bits = tuple(ALWAYS if part == TRUE else numbers[part] for part in own[name])
+            seen |= set(bits)
+            view = View(tables.for_workers(), bits, why_all_rows_travel(tables.automaton) is not None)
+            shape = RuleShape(name, tables.automaton.variables, names, None, (), keys, True)
+            values = tuple(str(value.name) for value in tables.columns if isinstance(value, NamedColumn))
+            work = RuleWork(view, values, shape, ())
+            instances.append(Instance(work, running[name].instance, running[name].since))
+        words = sorted({number // WORD for number in seen if number != ALWAYS})
+        masks = [sum(1 << number % WORD for number in seen if number // WORD == word) for word in words]
+        every = any(one.rule.view.sees_all_rows for one in instances)
+        group = Group((self.key,), 0, tuple(words), () if every else tuple(masks), names)
+        self.pack = PackStream(Bits.of(numbers), (group,), self.order_by)
+        entry = pa.struct(
+            [("variable", pa.string()), ("sequence", pa.int32()), ("event", pa.struct(list(self.schema)))]
+        )
+        time = self.schema.field(self.order_by[0]).type
+        shown = [("rule", pa.string()), *keys, ("match_id", pa.string()), ("start_time", time), ("end_time", time)]
+        shown += [("at", time), ("events", pa.list_(entry)), ("severity", pa.string()), ("tags", pa.list_(pa.string()))]
+        rules_of_key = GroupOfRules((self.key,), tuple(words), names, tuple(instances))
+        work = RulesWork((rules_of_key,), self.order_by, pa.schema(shown), self.timeouts, names, "{}")
+        if self.tester is None:
+            self.tester = TwsTester(StreamOperator(work), timeMode="EventTime", eventTimeExtractor=lambda cell: 1 << 62)
+        else:
+            self.tester.processor = StreamOperator(work)
+            self.tester.processor.init(self.tester.handle)
+
+    def batch(self, rows: pa.Table, watermark: int, forget: bool = False) -> None:
+        """One micro-batch, with the watermark in milliseconds that holds at its beginning."""
+        if watermark > self.watermark_ms:
+            self.watermark_ms = watermark
+            self._take(self.tester.setWatermark(watermark))
+        if not rows.num_rows:
+            return
+        for batch in self.pack(self._prepared(rows).combine_chunks().to_batches()):
+            for bucket, cell in zip(batch.column(BUCKET).to_pylist(), batch.column(PAYLOAD).to_pylist(), strict=True):
+                self._feed(bucket, cell, forget)
+
+    def end(self) -> None:
+        """End the input in all buckets."""
+        for bucket in range(BUCKETS):
+            self._feed(bucket, None, False)
+
+    def _feed(self, bucket: int, cell: bytes | None, forget: bool) -> None:
+        if forget:
+            streaming_store._MEMORY.clear()
+        self._take(self.tester.testInPandas(bucket, pd.DataFrame({BUCKET: [bucket], PAYLOAD: [cell]})))
+
+    def _take(self, output: Any) -> None:
+        for kind, cell in zip(output[KIND], output[PAYLOAD], strict=True) if len(output) else ():
+            if kind in self.found:
+                self.found[kind] += pa.ipc.open_stream(cell).read_all().to_pylist()
+
+    def _prepared(self, rows: pa.Table) -> pa.Table:
+        count = rows.num_rows
+        keys = [repr(value) for value in rows[self.key].to_pylist()]
+        words = np.array([np.frombuffer(hashlib.md5(key.encode()).digest(), np.int64) for key in keys], np.int64)
+        words = words.reshape(count, 2)
+        added: dict[str, Any] = {
+            REASON: pa.array(np.zeros(count, np.int8)),
+            TIME: rows["ts"].cast(pa.int64()),
+            GENERATION: pa.array(np.full(count, self.registry.generation, np.int32)),
+            hash_name(0, 0): pa.array(words[:, 0]),
+            hash_name(0, 1): pa.array(words[:, 1]),
+            group_name(0): pa.array((words[:, 0] % BUCKETS).astype(np.int32)),
+        }
+        for name, column in added.items():
+            rows = rows.append_column(name, column)
+        return rows
