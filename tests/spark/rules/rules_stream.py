@@ -78,7 +78,7 @@ class RulesStream:
         words = sorted({number // WORD for number in seen if number != ALWAYS})
         masks = [sum(1 << number % WORD for number in seen if number // WORD == word) for word in words]
         every = any(one.rule.view.sees_all_rows for one in instances)
-        group = Group((self.key,), 0, tuple(words), () if every else tuple(masks), names)
+        group = Group((self.key,), 0, tuple(words), tuple(masks), every, names)
         self.pack = PackStream(Bits.of(numbers), (group,), self.order_by)
         entry = pa.struct(
             [("variable", pa.string()), ("sequence", pa.int32()), ("event", pa.struct(list(self.schema)))]

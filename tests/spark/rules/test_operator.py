@@ -128,6 +128,15 @@ def test_a_rule_that_comes_back_begins_anew() -> None:
     assert [row["rule"] for row in stream.found["matches"]] == ["two"]
 
 
+def test_a_key_whose_rules_are_all_gone_gets_no_rows() -> None:
+    stream = RulesStream(SCHEMA, "key", ["ts", "id"])
+    rows = pa.Table.from_pylist([{"key": "p", "ts": NOON, "id": 1, "name": "a", "price": 1}], SCHEMA)
+    stream.start({"one": Pattern.parse(TEXTS[0]).tree})
+    assert list(stream.pack(stream._prepared(rows).to_batches()))
+    stream.start({})
+    assert not list(stream.pack(stream._prepared(rows).to_batches()))
+
+
 def test_the_registry_keeps_numbers_and_names_what_happened() -> None:
     registry, changes = Registry.empty([("key",)]).with_rules({"a": "1", "b": "2"}, ["x", "y"])
     assert (changes.new, registry.generation, registry.conditions) == (("a", "b"), 1, {"x": 0, "y": 1})

@@ -175,7 +175,7 @@ class RulesStreamPlan:
             words = sorted({number // WORD for number in own if number != ALWAYS})
             masks = [sum(1 << number % WORD for number in own if number // WORD == word) for word in words]
             every = any(plan.all_rows_travel is not None for plan in plans)
-            made.append(Group(key, 0, tuple(words), () if every else tuple(masks), self._held(key)))
+            made.append(Group(key, 0, tuple(words), tuple(masks), every, self._held(key)))
         return tuple(made)
 
     def _held(self, key: tuple[str, ...]) -> tuple[str, ...]:

@@ -42,13 +42,15 @@ class Group:
     words: tuple[int, ...]
     """The words that have bits of its rules."""
     wanted: tuple[int, ...]
-    """Those bits, word by word; none where a rule sees every row."""
+    """Those bits, word by word."""
+    sees_all_rows: bool
+    """Whether some rule does."""
     columns: tuple[str, ...]
     """The columns that travel."""
 
     def rows(self, words: Words, count: int, unordered: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
         """The rows that some rule wants, and those that are to be refused."""
-        if not self.wanted:
+        if self.sees_all_rows:
             return np.arange(count)
         kept = unordered.copy()
         for word, mask in zip(self.words, self.wanted, strict=True):
