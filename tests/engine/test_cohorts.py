@@ -152,6 +152,8 @@ def test_on_a_stream_memory_follows_the_events_in_the_window() -> None:
     shown = [one for run in runs.tolist() for one in described(matcher, run, 0, 1_999)]
     assert len(set(shown)) == len(shown) == partial[-1] and set(slots) == {0}
     assert all(one.events == tuple(sorted(one.events)) for one in shown)
+    starts = [[one.events[0] for one in described(matcher, run, 0, 1_999)] for run in runs.tolist()]
+    assert all(some == sorted(some) for some in starts)
     assert events_held(matcher, runs) == list(range(len(matcher.held.time)))
     matcher.forget(10_000)
     assert matcher.slots == 0 and len(matcher.keep()) == 0

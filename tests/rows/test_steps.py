@@ -189,6 +189,12 @@ def test_a_key_may_be_called_like_a_column_that_is_the_key() -> None:
         Pattern.begin("a").next("b").match_events(
             PROCESSES, partition_by={"pid": {"a": "pid", "b": "parent"}}, order_by="t"
         )
+    with pytest.raises(InputError, match=r"source_ip for 'pipe', and also a column of the table of 'pipe'"):
+        pattern.match_events({"net": net, "pipe": [{**pipe[0], "ip": "B"}]}, partition_by=keys, order_by="t")
+    with pytest.raises(InputError, match=r"'ip' is a key and also a column of arrays"):
+        Pattern.begin("net").followed_by("pipe").match_events(
+            {"net": [{**net[0], "ip": ["A", "B"]}], "pipe": pipe}, partition_by=keys, order_by="t"
+        )
 
 
 @pytest.mark.parametrize(

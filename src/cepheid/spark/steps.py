@@ -54,6 +54,10 @@ class StepTables:
         }
         self._arrays: set[tuple[Step, int]] = set()
         self._types = [self._type(place) for place in _places(steps)]
+        for place, name in enumerate(self.partition_by):
+            own = [table.schema[name].dataType for table in tables if name in table.columns]
+            if any(isinstance(kind, ArrayType) for kind in own):
+                raise steps.array_of_that_name(place)
         self.rows = self.candidates(tables)
 
     @property

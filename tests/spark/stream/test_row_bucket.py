@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from rowpattern.clauses import clauses, tables
-from spark.stream.row_stream import RowStream
+from spark.stream.row_stream import RowOperatorStream, RowStream
 
 from cepheid import SkipError
 from cepheid.engine.tables.representation import NotCompiled
@@ -73,6 +73,25 @@ def test_any_cut_into_steps_is_one_batch(clause: str, table: pa.Table, data: st.
     try:
         found = streamed(stream, table, cuts, data.draw(st.integers(0, 2), "lag"))
     except LimitError:
+        assume(False)
+    assert by_key(found) == expected
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+@given(clauses(), tables(), st.data())
+def test_operator_and_store_give_what_a_batch_gives(clause: str, table: pa.Table, data: st.DataObject) -> None:
+    table = timed(table)
+    clause = clause.replace("ORDER BY t", "ORDER BY ts").replace(" SUBSET", " WITHIN INTERVAL '4' SECOND SUBSET")
+    cuts = sorted(data.draw(st.sets(st.integers(1, table.num_rows)), "cuts"))
+    try:
+        stream = RowOperatorStream(clause, table.schema, data.draw(st.booleans(), "forgetful"))
+    except NotCompiled:
+        assume(False)
+    rows = ordered(table, stream.bound.partition_by, stream.bound.order_by)
+    try:
+        expected = by_key(by_reference(stream.bound, rows, max_steps=20_000).to_pylist())
+        found = streamed(stream, table, cuts, data.draw(st.integers(0, 2), "lag"))
+    except CepheidError:
         assume(False)
     assert by_key(found) == expected
 

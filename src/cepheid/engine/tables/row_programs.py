@@ -185,6 +185,10 @@ class TestCompiler(Compiler):
             self._slots = slots
             self._compile(whole, begin)
 
+    def _reads_only_the_event(self, expression: Expression) -> bool:
+        """The number of the match is known while matching, not beforehand (rule 5.8)."""
+        return super()._reads_only_the_event(expression) and not mentions(expression, NUMBER)
+
     def _column(self, expression: Expression) -> None:
         """What reads no row is the same on each: read on the current one."""
         self._slot(("column", expression), (r.READ_VALUE, r.FROM_CURRENT, 0, 0, self._rows.column(expression)))

@@ -1,0 +1,31 @@
+"""The corpora through sets of 50 rules: the same answers as one by one."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from conformance import run as conformance
+from conformance.ending import ended
+from conformance.rule_sets import answered, in_memory, without_timeouts
+
+HERE = Path(__file__).parent
+SAMPLED = {
+    "corners.jsonl.gz": 250,
+    "extra.jsonl": 100,
+    "flink-tests.jsonl": 294,
+    "more.jsonl.gz": 250,
+    "paper.jsonl.gz": 300,
+    "probes.jsonl": 196,
+    "random.jsonl.gz": 250,
+}
+
+
+@pytest.mark.parametrize("name", sorted(SAMPLED))
+def test_sets_in_memory(name: str) -> None:
+    chosen = random.Random(name).sample(list(conformance.read(HERE / name)), SAMPLED[name])
+    cases = [without_timeouts(ended(case)) for case in chosen]
+    tally = conformance.run(cases, answered(cases, in_memory))
+    assert tally.problems == []
+    assert tally.passes > SAMPLED[name] // 2
