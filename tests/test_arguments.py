@@ -177,3 +177,10 @@ def test_texts_that_should_be_times() -> None:
 def test_other_calls(call: Callable[[], object]) -> None:
     with pytest.raises(CepheidError):
         call()
+
+
+def test_an_argument_that_is_misspelt_is_compared_with_all_that_there_are() -> None:
+    with pytest.raises(InputError, match=r"Did you mean partition_by=\?"):
+        PAIR.match_events(ROWS, partition="k", order_by="t")  # type: ignore[call-arg]
+    with pytest.raises(InputError, match=r"There are: .*order_by.*max_runs"):
+        PAIR.count_events(ROWS, zzz=1)  # type: ignore[call-arg]

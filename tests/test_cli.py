@@ -314,3 +314,8 @@ def test_the_live_table_of_a_stream() -> None:
     assert _totals(watch) == (
         "12 micro-batches: 12,000 events, 8,400 irrelevant, 12 late, 0 rejected, 24 matches, 36 timeouts"
     )
+
+
+def test_without_a_command_the_help_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 2
+    assert "examples:\n  cepheid demo" in capsys.readouterr().err

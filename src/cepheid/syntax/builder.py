@@ -70,7 +70,7 @@ def _needs_a_pattern(step: Callable[..., Any]) -> Callable[..., Any]:
         if not arguments or not isinstance(arguments[0], PatternBuilder):
             raise MalformedPatternError(
                 f"{step.__name__}(…)",
-                "it is called on the class, and there is not a pattern yet to go on with",
+                "it is called on the class, where there is no pattern yet",
                 f'Begin one first: Pattern.begin("a").{step.__name__}(…).',
             )
         return step(*arguments, **named)

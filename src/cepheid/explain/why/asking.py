@@ -135,11 +135,16 @@ def key_at(events: Arranged, row: int) -> dict[str, Any]:
     return dict(key)
 
 
+def wrong_key(key: object) -> InputError:
+    """The error for a key that is not a mapping from columns to values."""
+    return InputError(f"key is {key!r}.\n  Name columns of the key with their values, as in key={{'tag': 'watch'}}.")
+
+
 def rows_of_key(question: Question) -> Events:
     """The rows that have the key asked for."""
     given, key = question.events, question.key or {}
     if not isinstance(key, Mapping) or not key:
-        raise InputError(f"key is {key!r}.\n  Name columns of the key with their values, as in key={{'tag': 'watch'}}.")
+        raise wrong_key(key)
     table, names = given.table, given.table.column_names
     for asked, value in key.items():
         name = column_named(names, asked, "key")
