@@ -14,13 +14,17 @@ from made_events import made_events, write_events
 from measuring import Settings, compare
 from reporting import Column, Section
 from sessions import CORES, benchmark_spark, run
+from sql_peers import TASKS, columns, peers, query
 
-from cepheid import RowPattern
+from cepheid import RowPattern, sql
 
 ROWS = 10_000_000
 PER_KEY = 100
 BAR = 1_000_000
 """Rows per CPU second."""
+ROWS_BESIDE_PEERS = 2_000_000
+FASTER = {"Flink": 15}
+"""How many times the rows per CPU second of another engine; ahead of the others."""
 SEARCH_BAR = 1.0
 """CPU seconds of a hard search."""
 ON_SPARK = {
@@ -55,13 +59,23 @@ def measure(settings: Settings) -> Section:
             Column("rate", "rows / CPU s"),
             Column("reached", "bar reached"),
             Column("right", "right"),
+            Column("trino", "Trino, rows / CPU s"),
+            Column("flink", "Flink, rows / CPU s"),
         ),
         notes=[
             f"On Spark: {CORES} cores, {PER_KEY} rows a key, Parquet in, noop sink out; bar: {BAR:,} rows per CPU "
             f"second. Searches: no match exists; bar: {SEARCH_BAR:.0f} CPU second.",
-            "right: as many matches as in memory; for searches, none.",
+            "right: as many matches as in memory; for searches, none; beside others, their answer.",
+            "Made rows: each engine makes them itself, in the same order and by the same arithmetic; Trino and Flink "
+            "SQL are one process each, their start deducted. Flink has no PREV.",
         ],
     )
+    if any(map(settings.wants, TASKS)):
+        count = settings.events or (20_000 if settings.smoke else ROWS_BESIDE_PEERS)
+        with benchmark_spark() as spark:
+            for name, clause in TASKS.items():
+                if settings.wants(name):
+                    section.rows.append(_beside_peers(name, clause, spark, count, settings))
     for name, (pattern, count) in SEARCHES.items():
         if settings.wants(name):
             section.rows.append(_search(name, pattern, count, settings))
@@ -91,6 +105,40 @@ def _on_spark(name: str, clause: str, spark: Any, path: str, count: int, setting
         "reached": None if settings.smoke else count / cost.cpu >= BAR,
         "right": found == in_memory,
     }
+
+
+def _beside_peers(name: str, clause: str, spark: Any, count: int, settings: Settings) -> dict[str, Any]:
+    """The query that the other engines run, over rows that Spark makes."""
+    made = spark.range(count).selectExpr(*_split(columns("id", count // PER_KEY, "timestamp_millis(id)")))
+    text = query(clause, "made")
+    measured = compare(settings.repeat, {name: lambda: tuple(sql(text, spark, made=made).collect()[0])})
+    found, cost = measured[name]
+    others = {} if settings.smoke else peers(clause, count)
+    rate = count / cost.cpu
+    return {
+        "task": name,
+        "rows": count,
+        "matches": found[0],
+        "cpu": cost.cpu,
+        "spread": cost.spread,
+        "rate": rate,
+        "reached": all(rate >= FASTER.get(other, 1) * theirs for other, (theirs, _) in others.items()) or None,
+        "right": all(tuple(answer) == found for _, answer in others.values()),
+        "trino": others.get("Trino", (None,))[0],
+        "flink": others.get("Flink", (None,))[0],
+    }
+
+
+def _split(listed: str) -> list[str]:
+    """The columns of a select list whose functions have commas."""
+    found, depth = [""], 0
+    for sign in listed:
+        depth += {"(": 1, ")": -1}.get(sign, 0)
+        if sign == "," and not depth:
+            found.append("")
+        else:
+            found[-1] += sign
+    return found
 
 
 def _search(name: str, text: str, count: int, settings: Settings) -> dict[str, Any]:

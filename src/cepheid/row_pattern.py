@@ -46,7 +46,7 @@ class RowPattern:
         from cepheid.rowpattern.binding import bind
 
         if not isinstance(text, str):
-            raise InputError(f"a clause is {text!r}, not text.\n  Give what stands in MATCH_RECOGNIZE ( … ).")
+            raise InputError(f"a clause is {text!r}, not text.\n  Give what MATCH_RECOGNIZE ( … ) contains.")
         model = read(text)
         bind(model, None)
         return cls(model)

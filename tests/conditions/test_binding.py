@@ -113,7 +113,7 @@ def test_own_variable_is_read_in_aggregates_and_else_the_error_gives_both_spelli
     [
         ("LAST(c.price) > 1", "`c` is a later element and has taken nothing yet", "here: `a`, `b`"),
         ("c.price > 1", "`c` is a later element and has taken nothing yet", "here: `a`, `b`"),
-        ("LAST(n.price) > 1", "`n` is a not", "a not takes no events"),
+        ("LAST(n.price) > 1", "`n` is a negation", "a negation takes no events"),
         ("LAST(aa.price) > 1", "`aa` is not a variable of the pattern", "did you mean `a`?"),
         ("LAST(zz.price) > 1", "`zz` is not a variable of the pattern", "the variables are `a`, `b`, `c`, `n`"),
         ("prise > 1", "there is no column `prise`", "did you mean `Price`?"),

@@ -73,6 +73,15 @@ def test_an_explanation_does_not_run(place: Path, capsys: pytest.CaptureFixture[
     assert "Spark, streaming" in capsys.readouterr().out
 
 
+def test_why(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bought = next(tag for tag in SHOP.readings["tag"].to_pylist() if tag not in SHOP.stolen)
+    assert main(["why", "job.toml", "--key", f"tag={bought}"]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("0 matches in") and f"with tag = '{bought}'" in said and "not counter" in said
+    assert main(["why", "job.toml", "--key", "tag"]) == 2
+    assert "Write --key tag=watch" in capsys.readouterr().err
+
+
 def test_a_wrong_column_is_told_in_one_screen(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "job.toml", "--set", "match.partition_by=tagg"]) == 2
     said = capsys.readouterr().err

@@ -41,6 +41,10 @@ def test_one_key(shop: DataFrame) -> None:
     why = PAIR.why(shop, **BY, key={"id": 5})
     assert (why.extent.events, why.matches, why.account.key) == (8, 0, {"id": 5})
     assert why.reasons[0].kind is Kind.NOT
+    found = PAIR.match(shop, **BY)
+    assert isinstance(found, Found)
+    assert str(found.why(key={"id": 5})) == str(why)
+    assert [row["fits"] for row in found.funnel(key={"id": 5}).rows] == [1, 1, 1]
     assert PAIR.why(shop, **BY, key={"id": 2}).matches == 1
     with pytest.raises(InputError, match="no row has it"):
         PAIR.why(shop, **BY, key={"id": 99})

@@ -16,6 +16,7 @@ import pytest
 from explain.mistakes import SHOP
 
 from cepheid import InputError, Pattern
+from cepheid.rules.files import read_file
 from cepheid.studio.sample import Sample, parse_sample, read_sample
 
 pytest.importorskip("starlette", reason="the extra `studio` is not installed")
@@ -108,6 +109,8 @@ def test_copies_run(client: TestClient, tmp_path: Path, monkeypatch: pytest.Monk
     job, rule = tomllib.loads(made["job file"]), tomllib.loads(made["rule"])
     assert job["match"] == {"partition_by": "id", "order_by": "t"}
     assert Pattern.parse(job["pattern"]["text"]) == Pattern.parse(rule["pattern"]) == Pattern.parse(CART)
+    (tmp_path / "bought.toml").write_text(made["rule"], encoding="utf-8")
+    assert read_file(tmp_path / "bought.toml", "bought.toml").rule.tree == Pattern.parse(CART).tree
     clause = "ORDER BY t MEASURES LAST(t) AS at PATTERN (A+) DEFINE A AS price > 0"
     exec(_try(client, clause)["copies"]["Python"], scope)
     assert len(scope["found"].matches) == 1

@@ -37,7 +37,7 @@ def add_to(commands: Any) -> None:
         "--key", metavar="COLUMN=VALUE", action="append", default=[], dest="keys", help="ask about one key only"
     )
     why.add_argument(
-        "--rows", metavar="N", type=int, default=20_000, help="follow the runs of up to N rows; default: 20000"
+        "--rows", metavar="N", type=int, default=10_000, help="follow the runs of up to N rows; default: 10000"
     )
     why.add_argument(
         "--set", metavar="KEY=VALUE", action="append", default=[], dest="changes", help="set a key of the job"

@@ -26,6 +26,7 @@ _SECTIONS: dict[str, dict[str, type | tuple[type, ...]]] = {
         "stream": bool,
     },
     "pattern": {"file": str, "text": str, "type_column": str},
+    "rules": {"directory": str},
     "match": {
         "partition_by": (str, list),
         "order_by": (str, list),
@@ -44,7 +45,7 @@ _SECTIONS: dict[str, dict[str, type | tuple[type, ...]]] = {
         "time": str,
         "id": str,
     },
-    "sinks": {"matches": dict, "timeouts": dict, "late": dict, "rejected": dict, "timeline": dict},
+    "sinks": dict.fromkeys(("matches", "timeouts", "late", "rejected", "rejected_rules", "timeline"), dict),
     "stream": {"checkpoint": str, "trigger": str, "flush": bool, "on_error": str, "idle": str},
     "parameters": {},
     "spark": {},
@@ -113,6 +114,8 @@ class Job:
     spark: dict[str, str] = field(default_factory=dict)
     parameters: dict[str, Any] = field(default_factory=dict)
     """Values for the parameters of the pattern's conditions."""
+    rules: str | None = None
+    """The directory of rules, where the job has one instead of a pattern."""
 
 
 def read_job(path: str, changes: list[str]) -> Job:
@@ -138,8 +141,14 @@ def _job(data: dict[str, Any], directory: Path) -> Job:
     if ("path" in source) == ("table" in source):
         raise InputError('[source] needs a path or a table, and not both.\n  For example: path = "readings/".')
     pattern = data.get("pattern", {})
-    if ("file" in pattern) == ("text" in pattern):
-        raise InputError('[pattern] needs a file or a text, and not both.\n  For example: file = "pattern.json".')
+    rules = data.get("rules", {}).get("directory")
+    if rules is not None and (pattern or data.get("parameters") or "timeline" in data.get("sinks", {})):
+        raise InputError(
+            "a job has [rules] or [pattern], not both; parameters are in the rule files, and a timeline is of one "
+            "pattern.\n  Leave one of them out."
+        )
+    if rules is None and ("file" in pattern) == ("text" in pattern):
+        raise InputError('[pattern] needs either file or text.\n  For example: file = "pattern.json".')
     sinks = dict(data.get("sinks", {}))
     drawn = sinks.pop("timeline", None)
     if not sinks and drawn is None:
@@ -158,7 +167,7 @@ def _job(data: dict[str, Any], directory: Path) -> Job:
             _texts(source.get("options", {})),
             source.get("stream", False),
         ),
-        str(directory / pattern["file"]) if "file" in pattern else pattern["text"],
+        str(directory / pattern["file"]) if "file" in pattern else pattern.get("text", ""),
         pattern.get("type_column"),
         _match(data.get("match", {})),
         {name: _sink(name, given) for name, given in sinks.items()},
@@ -166,6 +175,7 @@ def _job(data: dict[str, Any], directory: Path) -> Job:
         None if drawn is None else (drawn["path"], drawn.get("n", 10)),
         _texts(_flat(data.get("spark", {}))),
         dict(data.get("parameters", {})),
+        None if rules is None else str(directory / rules),
     )
 
 
@@ -174,8 +184,10 @@ def _streaming(is_stream: bool, data: dict[str, Any], draws: bool) -> Streaming 
     given, sinks = data.get("stream"), data.get("sinks", {})
     if not is_stream:
         if given is not None:
-            raise InputError("[stream] is given, but the source is no stream.\n  Write stream = true under [source].")
-        for name in ("late", "rejected"):
+            raise InputError(
+                "[stream] is given, but the source is not a stream.\n  Write stream = true under [source]."
+            )
+        for name in ("late", "rejected", "rejected_rules"):
             if name in sinks:
                 raise InputError(f"[sinks.{name}] is for streams; a batch has no such rows.")
         return None
@@ -253,7 +265,7 @@ def _check(given: dict[str, Any], known: dict[str, Any], place: str) -> None:
             raise InputError(f"{place} has an unknown key {name!r}.\n  {hint[0].upper()}{hint[1:]}")
         kinds = known[name] if isinstance(known[name], tuple) else (known[name],)
         if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
-            words = {str: "a text", list: "a list", dict: "a section", int: "a whole number", bool: "true or false"}
+            words = {str: "a string", list: "a list", dict: "a section", int: "a whole number", bool: "true or false"}
             raise InputError(f"{place}: {name} = {value!r} is not {' or '.join(words[kind] for kind in kinds)}.")
 
 

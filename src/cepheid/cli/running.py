@@ -16,6 +16,7 @@ from cepheid.cli.job_file import read_job
 from cepheid.cli.patterns import load_pattern, load_row_pattern
 from cepheid.cli.reading_writing import rows_of, write
 from cepheid.cli.row_patterns import run_clause
+from cepheid.cli.rule_jobs import run_rules
 from cepheid.cli.streams import run_stream
 
 _EPILOG = """\
@@ -29,6 +30,9 @@ a job:
   [pattern]
   file = "shoplifting.json"         # beside the job, SASE or JSON; or text = "EVENT SEQ(...) ..."
                                     # or what MATCH_RECOGNIZE holds: "PARTITION BY ... PATTERN (...) DEFINE ..."
+
+  [rules]                           # instead of [pattern]: a directory of rule files, which a stream follows
+  directory = "rules/"
 
   [parameters]                      # values for :limit and the like in conditions
   limit = 100
@@ -86,6 +90,8 @@ def _run(arguments: argparse.Namespace) -> int:
     from cepheid.spark.stream.found import FoundInStream
 
     job = read_job(arguments.job, arguments.changes)
+    if job.rules is not None:
+        return run_rules(arguments, job)
     clause = load_row_pattern(job.pattern)
     if clause is not None:
         return run_clause(arguments, job, clause)

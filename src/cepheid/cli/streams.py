@@ -6,6 +6,7 @@ Called by `running`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from rich import box
@@ -17,6 +18,7 @@ from cepheid.cli.job_file import Job, Sink
 from cepheid.errors import InputError
 
 if TYPE_CHECKING:
+    from cepheid.spark.embedded import SparkSession
     from cepheid.spark.jobs import Figures, StreamingQuery, Watch
     from cepheid.spark.stream.found import FoundInStream
     from cepheid.spark.stream.row_found import FoundRowsInStream
@@ -29,19 +31,31 @@ _UNITS = {"d": 86_400, "h": 3_600, "min": 60}
 
 def run_stream(console: Console, job: Job, found: FoundInStream | FoundRowsInStream) -> int:
     """Run a stream until it ends or is interrupted; its checkpoint goes on from there."""
-    from cepheid.spark.jobs import Watch, running, stop
     from cepheid.spark.stream.query import Starting, started
 
     if job.stream is None:
         raise InputError("the source is a stream, but [source] does not say so.\n  Write stream = true there.")
     given = job.stream
-    sinks = {name: _sink(sink) for name, sink in job.sinks.items()}
+    sinks = {name: stream_sink(sink) for name, sink in job.sinks.items()}
     how = Starting(given.checkpoint, sinks, given.trigger, flush=given.flush, on_error=given.on_error, idle=given.idle)
-    session = found.plan.session
+    return follow(console, job, found.plan.session, lambda show: started(found.plan, how, show))
+
+
+def follow(
+    console: Console,
+    job: Job,
+    session: SparkSession,
+    start: Callable[[Callable[[StreamingQuery], None]], StreamingQuery],
+) -> int:
+    """Start a stream, and show how it goes until it ends or is interrupted. `start` is given what shows a query."""
+    from cepheid.spark.jobs import Watch, running, stop
+
+    assert job.stream is not None
+    given = job.stream
     others = running(session)
     watch = Watch(session, given.checkpoint)
     try:
-        query = started(found.plan, how, lambda query: _show(console, query, watch))
+        query = start(lambda query: _show(console, query, watch))
         if not given.flush:
             _show(console, query, watch)
     except KeyboardInterrupt:
@@ -68,7 +82,8 @@ def _show(console: Console, query: StreamingQuery, watch: Watch) -> None:
                     console.print(_line(one), soft_wrap=True)
 
 
-def _sink(sink: Sink) -> StreamSink:
+def stream_sink(sink: Sink) -> StreamSink:
+    """A sink of a job as a stream takes it."""
     from cepheid.spark.sinks import Files
 
     if sink.format == "console" or sink.path is None:

@@ -133,7 +133,7 @@ class Checker:
         schema = self._scope.schema
         if not self._scope.has_event:
             variable = self._scope.visible[-1] if self._scope.visible else "v"
-            problem = f"`{'.'.join(name.parts)}` is read of no variable, and there is no current event here"
+            problem = f"`{'.'.join(name.parts)}` names no variable, and there is no current event here"
             remedy = f"name a variable: LAST({variable}.{name.parts[-1]}), SUM({variable}.{name.parts[-1]}), …"
             raise self._error(name.span, problem, remedy)
         if schema is None:
@@ -195,8 +195,8 @@ class Checker:
 
     def _check_readable(self, variable: str, span: Span | None) -> None:
         if variable in self._scope.nots:
-            remedy = "a not takes no events; only the elements that take events can be read"
-            raise self._error(span, f"`{variable}` is a not", remedy)
+            remedy = "a negation takes no events; only elements that take events can be read"
+            raise self._error(span, f"`{variable}` is a negation", remedy)
         if variable in self._scope.apart:
             remedy = "a match takes one alternative of a one_of; put what both need before it, or loop over the one_of"
             raise self._error(
@@ -231,7 +231,7 @@ class Checker:
             problem = f"{node.function.value} cannot be computed over values of type {argument.type}"
             remedy = "COUNT, FIRST and LAST take any type"
             if node.function is AggregateFunction.COUNT_DISTINCT:
-                remedy = "count a field, or a text made of it, such as to_json"
+                remedy = "count a field, or a string made from it, such as to_json"
             raise self._error(argument.span or node.span, problem, remedy)
         argument = inside.coerce(argument, found[0])
         return Aggregate(node.function, variable, argument, node.offset, type=found[1], span=node.span)

@@ -48,7 +48,9 @@ def read(
     try:
         node = parser(tokens, text)
         if node is None:
-            raise condition_error(Span(text, 0, len(text)), "this is no value", "write what must hold, such as a > 1")
+            raise condition_error(
+                Span(text, 0, len(text)), "this is not a value", "write what must hold, such as a > 1"
+            )
         return reader(node)
     except ParseError as error:
         raise _syntax_error(text, tokens, error) from None

@@ -231,7 +231,7 @@ def _by_element(given: Mapping[Any, Any], elements: tuple[str, ...], argument: s
             hint = did_you_mean(str(name), elements) or f"they are: {', '.join(elements)}"
             shared = "\n  A table that all elements share is given by itself: a list of dicts, pandas, a DataFrame."
             hint = _sentence(hint) + (shared if what == "a table" else "")
-            raise InputError(f"{argument} has {name!r}, which is no element of the pattern.\n  {hint}")
+            raise InputError(f"{argument} has {name!r}, which is not an element of the pattern.\n  {hint}")
         found[folded[name.casefold()]] = value
     missing = [name for name in elements if name not in found]
     if missing:

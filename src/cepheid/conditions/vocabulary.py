@@ -79,7 +79,7 @@ REFUSED_NODES: dict[type[exp.Expr], tuple[str, str]] = {
     exp.Filter: ("FILTER is not supported in aggregates", "write CASE WHEN … THEN … END inside the aggregate"),
     exp.IgnoreNulls: ("IGNORE NULLS is not needed", "aggregates over a variable always skip NULLs; leave it out"),
     exp.RespectNulls: ("RESPECT NULLS is not supported", "aggregates over a variable always skip NULLs"),
-    exp.Star: ("`*` is no value", "name a column; a variable's events are counted by COUNT(v.*)"),
+    exp.Star: ("`*` is not a value", "name a column; a variable's events are counted by COUNT(v.*)"),
     exp.Parameter: ("parameters are not supported", "write the value itself"),
     exp.CurrentTimestamp: _MOMENT,
     exp.CurrentDate: _MOMENT,

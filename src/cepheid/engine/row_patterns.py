@@ -160,8 +160,8 @@ def _first_room(tables: RowTables, rows: RowValues) -> _Room:
         np.zeros((largest + 1) * max(1, int(tables.params[r.P_SLOTS])) if remembers_places else 1, np.uint8),
         np.zeros((states, width + 2), np.int64),
         np.zeros(states, np.int64),
-        np.zeros((_FIRST_ROOM, 4), np.int64),
-        np.zeros(_FIRST_ROOM, np.int32),
+        np.zeros((max(_FIRST_ROOM, len(rows) // 4), 4), np.int64),  # what is not used costs nothing
+        np.zeros(max(_FIRST_ROOM, len(rows)), np.int32),
         np.zeros(len(rows), np.bool_),
     )
 

@@ -95,6 +95,8 @@ def _at_the_end(source: Source, base: int, end: int, expected: set[str]) -> Malf
 
 def _remedy(token: str, before: str, expected: set[str]) -> str:
     word = token.upper()
+    if word in ("SELECT", "WITH", "MATCH_RECOGNIZE") and not before:
+        return "Give only what MATCH_RECOGNIZE ( … ) contains; cepheid.sql runs whole queries."
     if word in ("INITIAL", "SEEK"):
         return f"{word} belongs to row patterns in WINDOW; a MATCH_RECOGNIZE clause has no such word. Leave it out."
     if token in (")", "|") and "CARET" in expected and _IN_EXPRESSION not in expected:

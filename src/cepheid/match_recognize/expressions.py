@@ -49,7 +49,7 @@ _REFUSED = {
     **{kind: why for kind, why in REFUSED_NODES.items() if kind not in (exp.Distinct, exp.Filter, exp.Star)},
     exp.Window: _WINDOW,
     exp.Order: ("ORDER BY is not supported in aggregates", "rows are in the order of the clause's ORDER BY"),
-    exp.Star: ("`*` is no value", "name a column; rows are counted by COUNT(*) and COUNT(v.*)"),
+    exp.Star: ("`*` is not a value", "name a column; rows are counted by COUNT(*) and COUNT(v.*)"),
 }
 
 
@@ -99,7 +99,7 @@ class _RowReader(Reader):
         if _is_call(node):
             return self._call_of(node, mode, None, node)
         if mode is not None:
-            problem = f"{mode.value} stands only before FIRST, LAST and aggregates"
+            problem = f"{mode.value} is only allowed before FIRST, LAST and aggregates"
             raise self.error(node, problem, f"leave {mode.value} out, or write {mode.value} LAST(…)")
         refusal = _REFUSED.get(type(node))
         if refusal is not None:
@@ -112,13 +112,13 @@ class _RowReader(Reader):
     def _call_of(self, node: exp.Expr, mode: Mode | None, condition: exp.Expr | None, whole: exp.Expr) -> Expression:
         function, span = node.name.upper(), self._span(whole)
         if mode is not None and function not in ("FIRST", "LAST") and function not in AGGREGATES:
-            problem = f"{mode.value} stands only before FIRST, LAST and aggregates, not before {function}"
+            problem = f"{mode.value} is only allowed before FIRST, LAST and aggregates, not before {function}"
             remedy = f"leave {mode.value} out"
             if function in ("PREV", "NEXT"):
                 remedy = f"write it inside: {function}({mode.value} LAST(…))"
             raise self.error(whole, problem, remedy)
         if condition is not None and function not in AGGREGATES:
-            raise self.error(whole, f"FILTER stands after aggregates, not after {function}", "leave it out")
+            raise self.error(whole, f"FILTER follows an aggregate, not {function}", "leave it out")
         arguments, distinct = list(node.expressions), False
         if len(arguments) == 1 and isinstance(arguments[0], exp.Distinct):
             if function not in AGGREGATES:

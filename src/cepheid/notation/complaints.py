@@ -62,7 +62,7 @@ _KEYWORDS = {
 }
 _ARROWS = ("__ANON_0", "__ANON_1", "__ANON_2", "MINUS", "TILDE")
 OUTLINE = (
-    "A text looks like: shelf[reader = 'SHELF'] ~> !counter[reader = 'COUNTER'] ~> exit[reader = 'EXIT'] within 12 "
+    "For example: shelf[reader = 'SHELF'] ~> !counter[reader = 'COUNTER'] ~> exit[reader = 'EXIT'] within 12 "
     "hours, skip past last event; or, in SASE, EVENT SEQ(SHELF x, EXIT z) WITHIN 12 hours."
 )
 

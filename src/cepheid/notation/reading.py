@@ -299,7 +299,7 @@ class _Reading:
             if part.data in ("befores", "sequence"):
                 continue
             if part.data in clauses:
-                raise self._source.error(_range(part), f"`{part.data}` can stand once", "Leave one of the two out.")
+                raise self._source.error(_range(part), f"`{part.data}` is given twice", "Leave one of the two out.")
             clauses[str(part.data)] = part
         return clauses
 

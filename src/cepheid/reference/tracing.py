@@ -23,7 +23,7 @@ from cepheid.reference.online import OnlineEvaluator
 from cepheid.reference.runs import Moment, Pending, Run
 from cepheid.syntax.tree import Event
 
-MOST_STEPS = 200_000
+MOST_STEPS = 100_000
 """So often may an event be shown to a run before a trace gives up: patterns without a window keep every run."""
 
 

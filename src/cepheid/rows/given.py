@@ -30,7 +30,7 @@ def _table(rows: object) -> pa.Table:
         return pa.Table.from_batches([rows])
     if isinstance(rows, str | os.PathLike):
         raise InputError(
-            f"rows are {rows!r}, which is no rows.\n"
+            f"rows are {rows!r}, which is a string or a path.\n"
             "  Read the file first, for instance with pyarrow.csv.read_csv or pandas.read_parquet."
         )
     if type(rows).__module__.startswith("pyspark."):

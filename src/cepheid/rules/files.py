@@ -31,6 +31,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from cepheid.conditions import parse
+from cepheid.conditions.parameters import parameters_in, parameters_of
 from cepheid.errors import InputError
 from cepheid.options import names
 from cepheid.rule import Rule, named
@@ -51,7 +53,7 @@ _KEYS: dict[str, tuple[type, ...]] = {
     "parameters": (dict,),
     "examples": (list,),
 }
-_WORDS: dict[type, str] = {str: "a text", list: "a list", dict: "a section"}
+_WORDS: dict[type, str] = {str: "a string", list: "a list", dict: "a section"}
 _AT = re.compile(r" \(at (line \d+, column \d+|end of document)\)$")
 
 
@@ -71,7 +73,7 @@ def read_file(path: Path, shown: str) -> RuleFile:
         text = path.read_text(encoding="utf-8-sig")
         data = tomllib.loads(text)
     except UnicodeDecodeError as error:
-        raise InputError(f"{shown}: byte {error.start} is no UTF-8.\n  A rule is a text file in UTF-8.") from None
+        raise InputError(f"{shown}: byte {error.start} is not UTF-8.\n  A rule is a text file in UTF-8.") from None
     except OSError as error:
         raise InputError(f"{shown} cannot be read: {error.strerror or error}.") from None
     except tomllib.TOMLDecodeError as error:
@@ -86,6 +88,7 @@ def read_file(path: Path, shown: str) -> RuleFile:
     keys, tags = names(data.get("partition_by"), "partition_by"), names(data.get("tags"), "tags")
     name, severity = data.get("name", path.name.removesuffix(".toml")), data.get("severity")
     rule = made_rule(name, pattern, keys or None, data.get("measures"), severity, tags, shown)
+    _check_parameters(rule, _place("parameters", text, shown))
     order, examples = names(data.get("order_by"), "order_by"), []
     for number, given in enumerate(data.get("examples", ()), start=1):
         with named(f"{shown}, [[examples]] {number}"):
@@ -100,7 +103,7 @@ def _check(data: Mapping[str, Any], text: str, shown: str) -> None:
         if name not in _KEYS:
             near = get_close_matches(name, _KEYS, 1)
             hint = f"Did you mean {near[0]!r}?" if near else f"Known are: {', '.join(_KEYS)}."
-            raise InputError(f"{place}: {name!r} is no key of a rule.\n  {hint}")
+            raise InputError(f"{place}: {name!r} is not a key of a rule.\n  {hint}")
         if not isinstance(value, _KEYS[name]):
             kinds = " or ".join(_WORDS[kind] for kind in _KEYS[name])
             raise InputError(f"{place}: {name} = {value!r} is not {kinds}.")
@@ -108,6 +111,17 @@ def _check(data: Mapping[str, Any], text: str, shown: str) -> None:
         raise InputError(
             f"{shown} has no pattern.\n  For example: pattern = \"a[kind = 'A'] ~> b[kind = 'B'] within 10 minutes\"."
         )
+
+
+def _check_parameters(rule: Rule, place: str) -> None:
+    """Refuse values that nothing uses, and parameters without a value: in a file, each is a slip."""
+    used = {*parameters_of(rule.tree), *(name for _, text in rule.measures for name in parameters_in(parse(text)))}
+    given = {name for name, _ in rule.tree.parameters}
+    for name in sorted(given - used):
+        there = ", ".join(f":{one}" for one in sorted(used)) or "none"
+        raise InputError(f"{place}: {name!r} has a value, but no condition has :{name}.\n  There are: {there}.")
+    for name in sorted(used - given):
+        raise InputError(f"{place}: :{name} has no value.\n  Give it one under [parameters]: {name} = 100.")
 
 
 def _place(key: str, text: str, shown: str) -> str:

@@ -279,4 +279,4 @@ def _refuse_double(rule: Rule, known: Mapping[str, Rule]) -> None:
     other = next((one for name, one in known.items() if name.lower() == rule.name.lower()), None)
     if other is not None:
         places = f" ({other.place} and {rule.place})" if other.place or rule.place else ""
-        raise InputError(f"there are two rules named {rule.name!r}{places}.\n  Give each a name of its own.")
+        raise InputError(f"there are two rules named {rule.name!r}{places}.\n  Give each its own name.")

@@ -126,7 +126,7 @@ class _Attaching:
         attribute = ".".join(later.read.parts[1:])
         raise self._names.error(
             later.read.place,
-            f"`{read}` comes behind `{negated}`, and a negated component is decided when its event comes",
+            f"`{read}` comes after `{negated}`, and a negated component is decided when its event comes",
             f"Write [{attribute}] if it is equal in all events; otherwise compare with what comes before: {earlier}."
             if same
             else f"Compare with what comes before it: {earlier}.",

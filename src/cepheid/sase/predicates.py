@@ -129,7 +129,7 @@ class _Body:
             or any(token.type != "COMMA" for token in commas)
         ):
             remedy = "Name attributes that are equal in all events: [tag] or [tag, store]."
-            raise self._source.condition_error(place, "this is no equivalence", remedy)
+            raise self._source.condition_error(place, "this is not an equivalence", remedy)
         following = self._next(end)
         behind_is_fine = following is None or following.type == "RPAR" or following in ("∧", "∨")
         if not behind_is_fine and following is not None and following.upper() not in ("AND", "OR"):

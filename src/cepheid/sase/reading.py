@@ -97,7 +97,7 @@ class _Reading:
                 raise source.error(
                     component.name_place,
                     f"the name `{component.name}` is already taken",
-                    "Give every component a name of its own; upper and lower case are the same.",
+                    "Give every component its own name; upper and lower case are the same.",
                 )
             taken[component.name.casefold()] = component
         first, last = self.query.components[0], self.query.components[-1]

@@ -10,7 +10,9 @@ engine carries its state from one Arrow batch to the next.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
+from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -21,6 +23,10 @@ from cepheid.engine.tables.tabulate import Options, Tables
 from cepheid.errors import InputError
 from cepheid.explain import Execution, Explanation, Timeline, rows_that_travel
 from cepheid.explain.results import FEW, counted, to_html
+from cepheid.explain.why.asking import Inquiry
+from cepheid.explain.why.document import Why
+from cepheid.explain.why.following import MOST_ROWS
+from cepheid.explain.why.funnel import Funnel
 from cepheid.options import Asked, Movement, count, yes_or_no
 from cepheid.rows.assemble import Shape
 from cepheid.spark.buckets import bucket_count, estimated_bytes, parallelism
@@ -34,6 +40,7 @@ from cepheid.spark.shipping import mapped, shipped
 from cepheid.spark.sorted_rows import MatchSorted
 from cepheid.spark.steps import StepTables
 from cepheid.spark.timelines import timeline_of
+from cepheid.spark.why import inquire
 from cepheid.spark.workers import BUCKET, MatchPacked, Pack, mask_name
 from cepheid.syntax.tree import PatternTree
 
@@ -78,6 +85,20 @@ class Found:
         and then counted.
         """
         return self._plan.counts()
+
+    def why(self, *, key: Mapping[str, Any] | None = None, most_rows: int = MOST_ROWS) -> Why:
+        """Say why the pattern finds what it finds, and not more: see `Pattern.why`."""
+        return Why(self._inquiry(key, most_rows).account)
+
+    def funnel(self, *, key: Mapping[str, Any] | None = None, most_rows: int = MOST_ROWS) -> Funnel:
+        """How many rows and runs got to each element, and where the others were lost: a table and a picture. Rows are
+        counted over everything, runs of a few keys are followed, as by `why`."""
+        return Funnel(self._inquiry(key, most_rows).account, self._plan.tree)
+
+    def _inquiry(self, key: Mapping[str, Any] | None, most_rows: int) -> Inquiry:
+        plan, most = self._plan, count(most_rows, "most_rows")
+        keys, order, nulls = plan.partition_by, plan.order_by, plan.movement.nulls
+        return inquire(plan.tree, plan.rows, keys, order, key, plan.options, most, nulls, plan.steps)
 
     def count(self) -> int:
         """Count the rows of `matches`. Runs the query."""

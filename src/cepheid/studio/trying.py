@@ -43,7 +43,7 @@ class Request:
         def names(key: str) -> list[str]:
             found = given.get(key, [])
             if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
-                raise InputError(f"{key} is no list of names.")
+                raise InputError(f"{key} is not a list of names.")
             return found
 
         return cls(given["text"], names("partition_by"), names("order_by"), str(given.get("type_column") or ""))

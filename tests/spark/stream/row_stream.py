@@ -12,7 +12,9 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
+from pyspark.sql.streaming.tws_tester import TwsTester
 
 from cepheid.conditions import Schema
 from cepheid.conditions.arrow.values import arrow_type
@@ -24,8 +26,11 @@ from cepheid.rowpattern.expression import Folded, Function, Value, reads_of
 from cepheid.rows.row_patterns import _measured, _result
 from cepheid.spark.keys import HASHES
 from cepheid.spark.row_workers import MASK, MATCH_NUMBER, MatchSortedRows, RowWork, read_name
+from cepheid.spark.stream.operator import KIND, MATCHES, StreamOperator
+from cepheid.spark.stream.state import store as streaming_store
 from cepheid.spark.stream.state.row_bucket import BucketRows, RowStreamWork
-from cepheid.spark.stream.time import TIME
+from cepheid.spark.stream.time import REASON, TIME
+from cepheid.spark.workers import BUCKET, PAYLOAD, Pack
 
 Row = dict[str, Any]
 
@@ -116,6 +121,41 @@ class RowStream:
         for name, column in added.items():
             rows = rows.append_column(name, column)
         return rows
+
+
+class RowOperatorStream(RowStream):
+    """The same through the stateful operator and its store, by Spark's own tester; times in whole milliseconds."""
+
+    def __init__(self, clause: str, schema: pa.Schema, forgetful: bool = False) -> None:
+        super().__init__(clause, schema, forgetful)
+        self.tester = TwsTester(
+            StreamOperator(self.work), timeMode="EventTime", eventTimeExtractor=lambda cell: 1 << 62
+        )
+        self.watermark_ms = 0
+
+    def step_table(self, rows: pa.Table | None, watermark: int, is_end: bool = False) -> pa.Table | None:
+        cells: list[bytes | None] = [None] if is_end else []
+        if rows is not None and rows.num_rows:
+            prepared = self._prepared(rows)
+            prepared = prepared.append_column(REASON, pa.array(np.zeros(rows.num_rows, np.int8)))
+            prepared = prepared.append_column(BUCKET, pa.array(np.zeros(rows.num_rows, np.int32)))
+            for batch in Pack()(prepared.combine_chunks().to_batches()):
+                cells += batch.column(PAYLOAD).to_pylist()
+        found = []
+        for cell in cells:
+            if self.forgetful:
+                streaming_store._MEMORY.clear()  # as if another worker did this step
+            found += self._matches(self.tester.testInPandas(0, pd.DataFrame({BUCKET: [0], PAYLOAD: [cell]})))
+        if watermark // 1000 > self.watermark_ms:
+            self.watermark_ms = watermark // 1000
+            found += self._matches(self.tester.setWatermark(self.watermark_ms))
+        return pa.concat_tables(map(self._shown, found)) if found else None
+
+    def _matches(self, output: Any) -> list[pa.Table]:
+        if not len(output):
+            return []
+        kinds = zip(output[KIND], output[PAYLOAD], strict=True)
+        return [pa.ipc.open_stream(cell).read_all() for kind, cell in kinds if kind == MATCHES]
 
 
 def _worker_schema(bound: BoundRowPattern, schema: pa.Schema, reads: tuple[Value | Folded, ...]) -> pa.Schema:

@@ -12,13 +12,15 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from rowpattern.clauses import clauses, tables
-from spark.stream.row_stream import RowStream
+from spark.stream.row_stream import RowOperatorStream, RowStream
 
 from cepheid import SkipError
 from cepheid.engine.tables.representation import NotCompiled
-from cepheid.errors import CepheidError, LimitError
+from cepheid.errors import CepheidError, EvaluationError, LimitError
 from cepheid.rows.row_order import ordered
 from cepheid.rows.row_patterns import by_reference
+from cepheid.spark.stream.poison import handle
+from cepheid.spark.stream.state.row_bucket import BucketRows
 
 SECOND = 1_000_000
 
@@ -73,6 +75,25 @@ def test_any_cut_into_steps_is_one_batch(clause: str, table: pa.Table, data: st.
     try:
         found = streamed(stream, table, cuts, data.draw(st.integers(0, 2), "lag"))
     except LimitError:
+        assume(False)
+    assert by_key(found) == expected
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+@given(clauses(), tables(), st.data())
+def test_operator_and_store_give_what_a_batch_gives(clause: str, table: pa.Table, data: st.DataObject) -> None:
+    table = timed(table)
+    clause = clause.replace("ORDER BY t", "ORDER BY ts").replace(" SUBSET", " WITHIN INTERVAL '4' SECOND SUBSET")
+    cuts = sorted(data.draw(st.sets(st.integers(1, table.num_rows)), "cuts"))
+    try:
+        stream = RowOperatorStream(clause, table.schema, data.draw(st.booleans(), "forgetful"))
+    except NotCompiled:
+        assume(False)
+    rows = ordered(table, stream.bound.partition_by, stream.bound.order_by)
+    try:
+        expected = by_key(by_reference(stream.bound, rows, max_steps=20_000).to_pylist())
+        found = streamed(stream, table, cuts, data.draw(st.integers(0, 2), "lag"))
+    except CepheidError:
         assume(False)
     assert by_key(found) == expected
 
@@ -172,6 +193,24 @@ def test_time_alone_decides_what_within_leaves_open() -> None:
     assert stream.step(None, 4 * SECOND - 1) == [{"n": 2}]
     assert stream.bucket.deadline() is None
     assert stream.end() == []
+
+
+def test_a_key_whose_conditions_fail_is_rejected_and_the_others_go_on() -> None:
+    clause = "PARTITION BY p ORDER BY ts MEASURES COUNT(*) AS n PATTERN (A B) DEFINE B AS 10 / (B.v - A.v) > 1"
+    table = timed(pa.table({"p": ["k", "l", "k", "l"], "v": [1, 1, 1, 3]}))
+    stream = RowStream(clause, table.schema)
+
+    def with_rows() -> BucketRows:
+        bucket = stream.work.new_bucket()
+        bucket.receive(stream._prepared(table))
+        return bucket
+
+    with pytest.raises(EvaluationError, match="division by zero"):
+        handle(with_rows(), 9 * SECOND, False, "stop", with_rows)
+    done = handle(with_rows(), 9 * SECOND, False, "skip_key", with_rows)
+    assert done.decided.matches is not None and done.decided.matches["p"].to_pylist() == ["l"]
+    assert done.refused is not None and done.refused["p"].to_pylist() == ["k", "k"]
+    assert "division by zero" in done.refused["reason"][0].as_py()
 
 
 def test_only_rows_that_can_still_matter_are_kept() -> None:

@@ -116,13 +116,13 @@ def test_what_a_stream_cannot_decide_is_refused(ticker: Ticker) -> None:
         _ = last.matches
     assert not match("PARTITION BY symbol ORDER BY ts PATTERN (A $ | A B) DEFINE A AS price > 1").plan.needs_the_end
     with pytest.raises(InputError, match="no ORDER BY"):
-        match("PATTERN (A)")
+        match("MEASURES COUNT(*) AS n PATTERN (A)")
     with pytest.raises(InputError, match="from its end"):
-        match("ORDER BY ts DESC PATTERN (A)")
+        match("ORDER BY ts DESC MEASURES COUNT(*) AS n PATTERN (A)")
     with pytest.raises(InputError, match="no time"):
-        match("ORDER BY price PATTERN (A)")
+        match("ORDER BY price MEASURES COUNT(*) AS n PATTERN (A)")
     with pytest.warns(UserWarning, match="X has no condition"):
-        match("ORDER BY ts PATTERN (A X* B) DEFINE A AS price > 1, B AS price > 2")
+        match("ORDER BY ts MEASURES COUNT(*) AS n PATTERN (A X* B) DEFINE A AS price > 1, B AS price > 2")
     with pytest.raises(InputError, match="for streams"):
         rows = ticker.spark.createDataFrame([], DDL)
-        RowPattern.parse("ORDER BY ts PATTERN (A)").match(rows, watermark="1 second")
+        RowPattern.parse("PARTITION BY symbol PATTERN (A)").match(rows, watermark="1 second")

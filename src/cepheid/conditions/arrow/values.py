@@ -89,7 +89,7 @@ def _is_long_text(stored: Any) -> bool:
 def fixed(call: Call, operand: Value) -> Any:
     """The value of an operand that Arrow takes only as a constant."""
     if not is_constant(operand):
-        raise NotVectorized(f"{call.name} with other than constants behind the first place")
+        raise NotVectorized(f"{call.name} with anything but constants after the first argument")
     return operand.as_py()
 
 

@@ -114,7 +114,7 @@ def _laid_out(pool: Pool, arrays: dict[str, npt.NDArray[Any]]) -> Pool:
 
 def _read(saved: bytes) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
     if saved[: len(MAGIC)] != MAGIC:
-        raise StateError("this is no saved state of Cepheid.\n  Give the bytes that snapshot() returned, unchanged.")
+        raise StateError("this is not a saved state of Cepheid.\n  Give the bytes that snapshot() returned, unchanged.")
     begin = len(MAGIC) + 8
     end = begin + int.from_bytes(saved[len(MAGIC) : begin], "little")
     header = json.loads(saved[begin:end])

@@ -101,9 +101,9 @@ def _obstacles(automaton: Automaton, timeouts: bool) -> Iterator[tuple[bool, str
     skip = automaton.skip.kind
     yield timeouts, "timeouts are asked for, and each partial match has its own (rule 9)"
     waits_at_end = any(position.endings for position in automaton.positions)
-    yield waits_at_end, "a match waits for a not at its end, until a moment of its own (rule 7)"
+    yield waits_at_end, "a match waits for a negation at its end, until its own deadline (rule 7)"
     reads_before = any(automaton.predicates[index].reads_variables for index in automaton.not_before)
-    yield reads_before, "a not at the start compares with what each partial match took (rule 7)"
+    yield reads_before, "a negation at the start compares with what each partial match took (rule 7)"
     yield skip is SkipKind.TO_NEXT, "to next forbids single starts, which are dropped one by one (rule 8)"
     yield (
         skip is SkipKind.PAST_LAST_EVENT and automaton.window is None,

@@ -205,7 +205,7 @@ def _by_fate(case: Case) -> Iterator[Reason]:
     """What ended the runs that came furthest, where nothing better is known."""
     for one, run in furthest(case.followed):
         if run.fate in _KINDS:
-            told = failed_run(one.record, run, {}, case.names)
+            told = failed_run(one.record, run, {}, case.names, with_near=False)
             taken = ", ".join(dict.fromkeys(step.element for step in told.taken))
             yield Reason(
                 _KINDS[run.fate], f"The run that came furthest took {taken}; {told.words}.", "", _element(told.awaited)

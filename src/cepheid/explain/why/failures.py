@@ -56,8 +56,10 @@ def progress(run: TracedRun) -> tuple[int, int]:
     return max(variable for _, variable in run.taken), len(run.taken)
 
 
-def failed_run(record: Trace, run: TracedRun, key: Mapping[str, Any], names: Names) -> FailedRun:
-    """A lost run as people read it."""
+def failed_run(
+    record: Trace, run: TracedRun, key: Mapping[str, Any], names: Names, with_near: bool = True
+) -> FailedRun:
+    """A lost run as people read it, with the events that came near if they are wanted."""
     automaton, end = record.automaton, _end(run)
     awaited = dict.fromkeys(automaton.variables[take.variable] for take in run.waits)
     return FailedRun(
@@ -68,7 +70,7 @@ def failed_run(record: Trace, run: TracedRun, key: Mapping[str, Any], names: Nam
         words(record, run, names),
         None if end is None or end.event is None else record.events[end.event],
         None if end is None else end.time,
-        near_events(record, run),
+        near_events(record, run) if with_near else (),
     )
 
 
@@ -124,6 +126,7 @@ def near_events(record: Trace, run: TracedRun) -> tuple[NearEvent, ...]:
     for variable in dict.fromkeys(take.variable for take in run.waits):
         take = next(take for take in run.waits if take.variable == variable)
         predicate = automaton.predicates[take.predicate]
+        fits, parts = own_event_test(predicate), len(parts_of(predicate))
         for row in range(run.last + 1, min(stop, record.handled)):
             event = record.events[row]
             false = false_parts(predicate, event, run.memory)
@@ -131,7 +134,7 @@ def near_events(record: Trace, run: TracedRun) -> tuple[NearEvent, ...]:
             if bool(false) == is_late:  # too late and false as well, or taken
                 continue
             # Nothing of it fits: such an event is shown only if there is no nearer one.
-            is_far = len(false) == len(parts_of(predicate)) and not own_event_test(predicate)(event, run.memory)
+            is_far = len(false) == parts and not fits(event, run.memory)
             remark = _late(automaton, record, run, row) if is_late else ""
             near = NearEvent(event, row, automaton.variables[variable], false, remark)
             found.append(((_FAR if is_far else len(false) or _LATE, row), near))

@@ -17,7 +17,7 @@ from cepheid.explain.why.counting import Mask
 from cepheid.reference.tracing import MOST_STEPS, Fate, Trace, TracedRun, trace
 from cepheid.rows.arrange import Arranged
 
-MOST_ROWS = 20_000
+MOST_ROWS = 10_000
 """Rows that are followed if nothing else is asked for."""
 
 

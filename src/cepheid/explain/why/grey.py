@@ -17,7 +17,7 @@ def failures_of(inquiry: Inquiry, count: int) -> tuple[Failure, ...]:
     for one in inquiry.followed:
         key = inquiry.key_of(one)
         for _, run in furthest([one], count):
-            told = failed_run(one.record, run, key, inquiry.names)
+            told = failed_run(one.record, run, key, inquiry.names, with_near=False)
             event = f" ({event_text(told.event, key)})" if told.event is not None else ""
             at = told.ended_time
             found.append(

@@ -64,6 +64,7 @@ function draw(id, html) {
 function show(answer) {
   showError(answer.error);
   if (answer.diagram) draw("diagram", answer.diagram);
+  at("diagram").classList.toggle("stale", Boolean(answer.error && !answer.diagram));
   if (answer.error) {
     at("status").textContent = "";
     at("cause").hidden = true;
