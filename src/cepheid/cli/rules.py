@@ -19,7 +19,7 @@ def add_to(commands: Any) -> None:
     """Add the command to a parser."""
     test = commands.add_parser(
         "test",
-        help="run the examples that rule files carry",
+        help="run the examples in rule files",
         epilog="example: cepheid test rules/",
     )
     test.add_argument("rules", metavar="RULES", help="a directory of rule files")
