@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class RowPattern:
-    """What stands between the parentheses of MATCH_RECOGNIZE: SQL:2016's patterns of rows.
+    """What is between the parentheses of MATCH_RECOGNIZE: SQL:2016's patterns of rows.
 
     >>> from cepheid import RowPattern
     >>> falls = RowPattern.parse('''
@@ -143,7 +143,7 @@ class RowPattern:
 
 
 def sql(text: str, spark: SparkSession | None = None, /, **tables: Any) -> DataFrame:
-    """Run a query of Spark that may hold MATCH_RECOGNIZE clauses: any number, wherever a table may stand.
+    """Run a query of Spark that may hold MATCH_RECOGNIZE clauses: any number, wherever a table is allowed.
 
     `tables` are DataFrames that the query knows by these names, beside Spark's own tables and views. Everything but
     the clauses is Spark's. Without `spark`, the session is that of the tables, or the active one.

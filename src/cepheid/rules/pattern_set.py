@@ -93,7 +93,7 @@ class PatternSet:
         """The rules of a table, a row each: a Spark DataFrame, a pandas DataFrame, an Arrow table or dicts.
 
         The columns `name` and `text` are needed; `partition_by`, `severity`, `tags` and `type_column` are read if they
-        are there. Keys and tags are arrays, or texts with commas.
+        are there. Keys and tags are arrays, or strings with commas.
         """
         from cepheid.rules.tables import rules_of
 
@@ -155,8 +155,8 @@ class PatternSet:
 
         A match of any rule is one row: `rule`, the columns of all keys (NULL where a rule has another key), `match_id`,
         `start_time`, `end_time`, `events` (an array of `variable`, `sequence` and `event`), `measures` (a map of
-        texts), `severity` and `tags`. `found["name"]` is what `Pattern.match` returns for that rule. `columns` selects
-        what events show; the other arguments are those of `Pattern.match_batch`.
+        strings), `severity` and `tags`. `found["name"]` is what `Pattern.match` returns for that rule. `columns`
+        selects what events show; the other arguments are those of `Pattern.match_batch`.
         """
         from cepheid.spark.rules.batch import RulesInDataFrame, RulesPlan
         from cepheid.spark.session import require_dataframe

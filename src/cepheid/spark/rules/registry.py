@@ -69,7 +69,7 @@ class Registry:
         return cls(tuple(keys), 0, (), {})
 
     def with_rules(self, fingerprints: dict[str, str], conditions: Sequence[str]) -> tuple[Registry, Changes]:
-        """The registry for a set of rules, given as fingerprints by name and the texts of all conditions."""
+        """The registry for a set of rules, given as fingerprints by name and the text of all conditions."""
         generation = self.generation + 1
         free = list(self.running)
         matched: dict[str, Running] = {}

@@ -60,7 +60,7 @@ class Head:
     """When the bucket is to be looked at next, in milliseconds."""
     ended: bool
     runs: int = 0
-    """Live runs and pending events behind this step: counts say by how much they have changed since."""
+    """Live runs and pending events after this step: counts say by how much they have changed since."""
     pending: int = 0
 
 
