@@ -68,6 +68,13 @@ ERRORS = [
     ("MEASURES KURTOSIS(A.v) AS m PATTERN (A)", "KURTOSIS(A.v)", "KURTOSIS is not supported"),
     ("MEASURES BOOL_AND(A.v) AS m PATTERN (A)", "A.v", "needs conditions"),
     ("MEASURES LAST(A.v) FILTER (WHERE A.ok) AS m PATTERN (A)", "LAST(A.v) FILTER (WHERE A.ok)", "not LAST"),
+    ("MEASURES reflect('a', 'b') AS m PATTERN (A)", "reflect('a', 'b')", "runs any code of the Java machine"),
+    (
+        "PARTITION BY p PATTERN (A) DEFINE A AS java_method('a', p) = 'x'",
+        "java_method('a', p)",
+        "runs any code of the Java machine",
+    ),
+    ("MEASURES unix_timestamp() AS m PATTERN (A)", "unix_timestamp()", "gives another value each time"),
     # the clause
     ("MEASURES A.v PATTERN (A)", "PATTERN", "A measure needs a name"),
     ("ONE ROW PER MATCH SHOW EMPTY MATCHES PATTERN (A)", "SHOW EMPTY MATCHES", "says nothing with ONE ROW"),

@@ -18,7 +18,7 @@ from cepheid.conditions.parser import read
 from cepheid.conditions.reader import Reader
 from cepheid.conditions.source import Range
 from cepheid.conditions.spark_text import STAYS_TOGETHER, called
-from cepheid.conditions.vocabulary import NOT_DETERMINISTIC, REFUSED_NODES, SPARK_AGGREGATES, is_unit
+from cepheid.conditions.vocabulary import REFUSED_NODES, SPARK_AGGREGATES, is_unit, refused_function
 from cepheid.rowpattern.expression import Mode, RowCall
 
 NAVIGATION = ("FIRST", "LAST", "PREV", "NEXT")
@@ -172,10 +172,8 @@ class _RowReader(Reader):
                 name = Name(tuple(part.name for part in node.parts), span=Span(self._text, start, end))
                 found.append((start, end, name))
             return
-        refusal = _REFUSED.get(type(node))
-        function = node.name.upper() if isinstance(node, exp.Anonymous) else ""
-        if refusal is None and function in NOT_DETERMINISTIC:
-            refusal = (f"{function.lower()}() gives another value each time", "compute it as a column of the input")
+        is_function = isinstance(node, exp.Anonymous)
+        refusal = refused_function(node.name, len(node.expressions)) if is_function else _REFUSED.get(type(node))
         if refusal is not None:
             raise condition_error(self._span(node), *refusal)
         for child in node.iter_expressions():

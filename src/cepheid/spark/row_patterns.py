@@ -24,6 +24,8 @@ from cepheid.conditions.expression import Column as RowColumn
 from cepheid.conditions.printing import quoted
 from cepheid.engine.row_patterns import warm_up
 from cepheid.errors import ConditionError, InputError
+from cepheid.explain import Explanation
+from cepheid.explain.text.row_patterns import explain
 from cepheid.options import Limits, Movement
 from cepheid.rowpattern.binding import bind, located
 from cepheid.rowpattern.expression import (
@@ -263,6 +265,10 @@ class FoundRowPatterns:
     def matches(self) -> DataFrame:
         """The table that MATCH_RECOGNIZE is: partition columns, measures and, with ALL ROWS, all other columns."""
         return self._plan.result()
+
+    def explain(self) -> Explanation:
+        """Explain what the clause means and how it is run."""
+        return explain(self._plan.bound.pattern)
 
 
 def _in_order(sort: Sort) -> Column:

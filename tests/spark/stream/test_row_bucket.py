@@ -16,9 +16,11 @@ from spark.stream.row_stream import RowOperatorStream, RowStream
 
 from cepheid import SkipError
 from cepheid.engine.tables.representation import NotCompiled
-from cepheid.errors import CepheidError, LimitError
+from cepheid.errors import CepheidError, EvaluationError, LimitError
 from cepheid.rows.row_order import ordered
 from cepheid.rows.row_patterns import by_reference
+from cepheid.spark.stream.poison import handle
+from cepheid.spark.stream.state.row_bucket import BucketRows
 
 SECOND = 1_000_000
 
@@ -188,6 +190,24 @@ def test_time_alone_decides_what_within_leaves_open() -> None:
     assert stream.step(None, 4 * SECOND - 1) == [{"n": 2}]
     assert stream.bucket.deadline() is None
     assert stream.end() == []
+
+
+def test_a_key_whose_conditions_fail_is_rejected_and_the_others_go_on() -> None:
+    clause = "PARTITION BY p ORDER BY ts MEASURES COUNT(*) AS n PATTERN (A B) DEFINE B AS 10 / (B.v - A.v) > 1"
+    table = timed(pa.table({"p": ["k", "l", "k", "l"], "v": [1, 1, 1, 3]}))
+    stream = RowStream(clause, table.schema)
+
+    def with_rows() -> BucketRows:
+        bucket = stream.work.new_bucket()
+        bucket.receive(stream._prepared(table))
+        return bucket
+
+    with pytest.raises(EvaluationError, match="division by zero"):
+        handle(with_rows(), 9 * SECOND, False, "stop", with_rows)
+    done = handle(with_rows(), 9 * SECOND, False, "skip_key", with_rows)
+    assert done.decided.matches is not None and done.decided.matches["p"].to_pylist() == ["l"]
+    assert done.refused is not None and done.refused["p"].to_pylist() == ["k", "k"]
+    assert "division by zero" in done.refused["reason"][0].as_py()
 
 
 def test_only_rows_that_can_still_matter_are_kept() -> None:

@@ -133,7 +133,12 @@ class RulesQuery:
         if seen == self._seen or self._stopped.is_set():
             return False
         self._seen = seen
-        plan = self._planned(*source.current())
+        try:
+            rules, wrong = source.current()
+        except CepheidError as error:  # a directory that is being replaced is away for a moment
+            self._reject(((str(source), str(error)),))
+            return False
+        plan = self._planned(rules, wrong)
         if plan is None or plan.bound.rules == self._plan.bound.rules:
             return False
         self._pause()

@@ -59,6 +59,7 @@ class Registry:
     keys: tuple[tuple[str, ...], ...]
     """The keys that rules may have, in their order; fixed with the first start."""
     generation: int
+    """Grows with every change; of several that a checkpoint keeps, the last one counts."""
     running: tuple[Running, ...]
     conditions: dict[str, int]
     """The bit of each condition, by its text."""
@@ -104,8 +105,9 @@ class Registry:
                     following += 1
                 numbers[text] = following
                 taken.add(following)
-        is_same = not changes and not free
-        return Registry(self.keys, self.generation if is_same else generation, tuple(running), numbers), changes
+        if tuple(running) == self.running and numbers == self.conditions:
+            return self, changes
+        return Registry(self.keys, generation, tuple(running), numbers), changes
 
     def to_json(self) -> str:
         """The registry as one line of text."""

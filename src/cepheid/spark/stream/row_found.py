@@ -14,6 +14,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
 from cepheid.errors import InputError
+from cepheid.explain import Explanation
+from cepheid.explain.text.row_patterns import explain
 from cepheid.spark.stream.operator import LATE, MATCHES, REJECTED
 from cepheid.spark.stream.query import Starting, require_rocksdb, started
 from cepheid.spark.stream.row_plan import RowStreamPlan
@@ -73,6 +75,10 @@ class FoundRowsInStream:
         sinks = {MATCHES: matches, LATE: late, REJECTED: rejected}
         given = {kind: sink for kind, sink in sinks.items() if sink is not None}
         return started(self.plan, Starting(checkpoint, given, trigger, name, flush, on_error, idle))
+
+    def explain(self) -> Explanation:
+        """Explain what the clause means and how it is run."""
+        return explain(self.plan.bound.pattern)
 
     def refuse_the_end(self) -> None:
         """Refuse a pattern that finds nothing before the end of the input, where no end is planned."""
