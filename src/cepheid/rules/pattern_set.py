@@ -67,10 +67,10 @@ class PatternSet:
         severity: str | None = None,
         tags: str | Iterable[str] = (),
     ) -> PatternSet:
-        """The set with one rule more: a `Pattern`, or its text in the printed notation, as SASE or as JSON.
+        """The set with one more rule: a `Pattern`, or its text in the printed notation, as SASE or as JSON.
 
-        `partition_by` names the columns whose values all events of a match share. `measures` are computed of each
-        match; `severity` and `tags` are given out with it.
+        `partition_by` names the columns whose values all events of a match share. `measures` are computed for each
+        match; `severity` and `tags` are reported with it.
         """
         rule = made_rule(name, pattern, partition_by, measures, severity, tags)
         _refuse_double(rule, self._rules)
