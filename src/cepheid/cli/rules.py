@@ -46,7 +46,7 @@ def _read(path: str) -> Contents:
         raise InputError(f"{path!r} is a file.\n  {remedy}")
     contents = Directory(path).read()
     if not contents.files and not contents.rejected:
-        raise InputError(f"there are no rules in {path!r}.\n  A rule is a file whose name ends in .toml.")
+        raise InputError(f"{path} has no rules.\n  A rule is a file whose name ends with .toml.")
     return contents
 
 

@@ -170,7 +170,7 @@ class Checker:
         """What is inside a map or an array of structs, which Spark alone reads."""
         if column.type.kind is not Kind.OTHER:
             problem = f"`{column}` is a {column.type} and has no field `{fields[0]}`"
-            raise self._error(name.span, problem, f"`{name.parts[0]}` is also no variable of the pattern")
+            raise self._error(name.span, problem, f"`{name.parts[0]}` is not a variable of the pattern either")
         path = "".join(f".{quoted(part)}" for part in fields)
         return self._typed(SparkExpression("what is inside a map or an array", (column, path), span=name.span))
 

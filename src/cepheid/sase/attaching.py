@@ -76,7 +76,7 @@ class _Attaching:
             raise self._names.error(
                 conjunct.place,
                 f"this condition is about two negated components, `{first}` and `{second}`",
-                "Each is a negation of its own: write one condition for each.",
+                "They are two negations: write one condition for each.",
             )
         if negated:
             self._check_negated(conjunct, references, negated[0])

@@ -237,7 +237,7 @@ def head_of(saved: bytes, bucket_id: int, identity: str | None = None) -> Head:
 def _missing(what: str) -> StateError:
     return StateError(
         f"the checkpoint is incomplete: {what} is missing.\n"
-        "  Restore the checkpoint from a complete copy, or begin anew with another checkpoint."
+        "  Restore the checkpoint from a complete copy, or start with a new checkpoint."
     )
 
 
