@@ -358,8 +358,8 @@ class Pattern(PatternBuilder):
         )
 
     def bind(self, **values: ParameterValue) -> Self:
-        """Give values to the parameters of conditions and measures, written `:name`. A value is never made part of a
-        text.
+        """Give values to the parameters of conditions and measures, written `:name`. A value never becomes part of
+        the SQL.
 
         >>> from cepheid import Pattern
         >>> large = Pattern.begin("a").where("amount > :limit")

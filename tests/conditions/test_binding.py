@@ -120,7 +120,7 @@ def test_own_variable_is_read_in_aggregates_and_else_the_error_gives_both_spelli
         ("LAST(a.prise) > 1", "there is no column `prise`", "did you mean `Price`?"),
         ("a > 1", "`a` is a variable, not a column", "LAST(a.name)"),
         ("qq.price > 1", "`qq` is neither a variable of the pattern nor a column", "the variables are"),
-        ("name.x > 1", "`name` is a string and has no field `x`", "no variable"),
+        ("name.x > 1", "`name` is a string and has no field `x`", "not a variable"),
         ("price", "this is a value of type double, not a condition", "compare it with something"),
         ("name = 'x' AND qty", "AND needs conditions, this is of type int", "compare it"),
         ("ts > 5", "`>` does not work between timestamp and int", "CAST"),

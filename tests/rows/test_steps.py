@@ -200,7 +200,7 @@ def test_a_key_may_be_called_like_a_column_that_is_the_key() -> None:
 @pytest.mark.parametrize(
     ("keys", "problem"),
     [
-        ({"p": {"a": "pid"}}, r"partition_by\['p'\] says nothing of 'b'"),
+        ({"p": {"a": "pid"}}, r"partition_by\['p'\] does not mention 'b'"),
         ({"p": {"a": "pid", "b": "pid", "c": "pid"}}, "has 'c', which is not an element of the pattern"),
         ({"p": {"a": "pid", "b": "nothing"}}, "partition_by, 'p' of 'b': there is no column `nothing`"),
         ({"p": {"a": "pid", "b": "a.pid"}}, "reads a variable"),
@@ -218,7 +218,7 @@ def test_keys_that_cannot_be(keys: Any, problem: str) -> None:
 @pytest.mark.parametrize(
     ("tables", "order", "problem"),
     [
-        ({"net": NETWORK}, "ts", "events says nothing of 'pipe'"),
+        ({"net": NETWORK}, "ts", "events does not mention 'pipe'"),
         ({"net": NETWORK, "pip": PIPES}, "ts", "Did you mean `pipe`"),
         ({"net": NETWORK, "pipe": []}, "ts", "the table of 'pipe' has no columns"),
         ({"net": NETWORK, "pipe": PIPES}, None, "order_by is missing"),

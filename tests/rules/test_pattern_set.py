@@ -165,7 +165,7 @@ def test_rules_are_read_from_files(tmp_path: Path) -> None:
         (("least = 5", "most = 5"), "bad.toml, line 6: 'most' has a value, but no condition has :most"),
         (("least = 5", ""), "bad.toml, line 6: :least has no value"),
         (('"high"', "7"), "bad.toml, line 3: severity = 7 is not a string"),
-        (("high = 2", "high = 8"), r"bad.toml, \[\[examples\]\] 1: the match .* 8 is none of the 3 events"),
+        (("high = 2", "high = 8"), r"bad.toml, \[\[examples\]\] 1: the match .* 8 is not one of the 3 events"),
         (("high = 2", "hihg = 2"), r"bad.toml, \[\[examples\]\] 1: .*'hihg', which is not a variable"),
         (("events =", "rows ="), r"bad.toml, \[\[examples\]\] 1: rows"),
     ],

@@ -274,7 +274,7 @@ def _listed(given: Any) -> tuple[str, ...]:
 
 
 def _texts(given: dict[str, Any]) -> dict[str, str]:
-    """Options as Spark takes them: all are texts."""
+    """Options as Spark takes them: all are strings."""
     return {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in given.items()}
 
 

@@ -19,7 +19,7 @@ def add_to(commands: Any) -> None:
     """Add the command to a parser."""
     test = commands.add_parser(
         "test",
-        help="run the examples that rule files carry",
+        help="run the examples in rule files",
         epilog="example: cepheid test rules/",
     )
     test.add_argument("rules", metavar="RULES", help="a directory of rule files")
@@ -46,7 +46,7 @@ def _read(path: str) -> Contents:
         raise InputError(f"{path!r} is a file.\n  {remedy}")
     contents = Directory(path).read()
     if not contents.files and not contents.rejected:
-        raise InputError(f"there are no rules in {path!r}.\n  A rule is a file whose name ends in .toml.")
+        raise InputError(f"{path} has no rules.\n  A rule is a file whose name ends with .toml.")
     return contents
 
 

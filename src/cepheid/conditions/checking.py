@@ -1,6 +1,6 @@
 """Names → columns, aggregates and folds; types for every node; errors where a name or a type does not fit.
 
-Comes in: a parsed expression and the scope it stands in. Goes out: the bound expression, with implicit casts written
+Comes in: a parsed expression and its scope. Goes out: the bound expression, with implicit casts written
 in, so that evaluators need no coercion rules of their own. Called by `binding` alone.
 """
 
@@ -170,7 +170,7 @@ class Checker:
         """What is inside a map or an array of structs, which Spark alone reads."""
         if column.type.kind is not Kind.OTHER:
             problem = f"`{column}` is a {column.type} and has no field `{fields[0]}`"
-            raise self._error(name.span, problem, f"`{name.parts[0]}` is also no variable of the pattern")
+            raise self._error(name.span, problem, f"`{name.parts[0]}` is not a variable of the pattern either")
         path = "".join(f".{quoted(part)}" for part in fields)
         return self._typed(SparkExpression("what is inside a map or an array", (column, path), span=name.span))
 
@@ -294,7 +294,7 @@ class Checker:
         if operator in COMPARISONS or operator is Operator.IN:
             alike, together = self._alike(operator.value, operands, span)
             compared = Operation(operator, alike, type=types.BOOLEAN, span=span)
-            # The engine holds texts as codes, which a literal has none of.
+            # The engine holds strings as codes, which a literal has none of.
             is_moved = together.kind is Kind.STRING and operator is not Operator.NULL_SAFE_EQUAL
             return moved_inside(compared) if is_moved and not has_null(alike) else compared
         if operator in ARITHMETIC:

@@ -103,7 +103,7 @@ def compile_expression(expression: Expression) -> Evaluate:
                 expression.span,
                 f"{function_name} is {'not known here' if near else 'computed by Spark only'}",
                 f"{f'did you mean `{near[0].lower()}`? A function of Spark' if near else 'if Spark has it, it'} needs "
-                "a DataFrame and `match`; or compute a column before, or use a Python callable",
+                "a DataFrame and `match`; or compute it as a column first, or use a Python callable",
             )
         case SparkColumn():
             problem = "a Spark Column is computed by Spark only"

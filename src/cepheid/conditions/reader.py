@@ -45,7 +45,7 @@ from cepheid.errors import ConditionError
 
 
 def _flat(call: Call) -> Call:
-    """Texts joined to joined texts are all joined at once."""
+    """Strings joined to joined strings are all joined at once."""
     if call.name != "CONCAT":
         return call
     operands: list[Expression] = []

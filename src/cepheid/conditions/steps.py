@@ -236,7 +236,7 @@ def _by_element(given: Mapping[Any, Any], elements: tuple[str, ...], argument: s
     missing = [name for name in elements if name not in found]
     if missing:
         said = ", ".join(repr(name) for name in missing)
-        raise InputError(f"{argument} says nothing of {said}.\n  Give {what} for each element, negations included.")
+        raise InputError(f"{argument} does not mention {said}.\n  Give {what} for each element, negations included.")
     return found
 
 

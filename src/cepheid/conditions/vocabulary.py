@@ -116,7 +116,7 @@ _UNITS = frozenset(_UNIT_WORDS.split())
 
 
 def refusal(node: exp.Expr) -> tuple[str, str] | None:
-    """What is wrong with a node wherever it stands, and what would be right; None if nothing is."""
+    """What is wrong with a node wherever it is, and what would be right; None if nothing is."""
     if not isinstance(node, exp.Anonymous):
         return REFUSED_NODES.get(type(node))
     return refused_function(node.name, len(node.expressions))

@@ -191,9 +191,7 @@ class FoundRows(Found):
     def unmatched_table(self) -> pa.Table:
         """The rows that are in no match."""
         if self._search.events.own:
-            raise InputError(
-                "unmatched: elements have keys or tables of their own, so that a row may have several keys."
-            )
+            raise InputError("unmatched: elements have their own keys or tables, so a row may have several keys.")
         events, automaton = self._prepared()
         taken = run(automaton, events, self._search.options)[0].row
         return unmatched(events, taken, self._columns().names)

@@ -1,4 +1,4 @@
-"""What the grammar could not read, in words for users: where, what stands there, what was expected, what may be meant.
+"""What the grammar could not read, in words for users: where, what is there, what was expected, what may be meant.
 
 In: lark's error. Out: ours. Called by `reading` alone.
 """
@@ -116,7 +116,7 @@ def _remedy(token: str, before: str, expected: set[str]) -> str:
 
 
 def _shown(expected: set[str]) -> str:
-    """What could stand at the place, in one sentence."""
+    """What could be at the place, in one sentence."""
     if _IN_EXPRESSION in expected:
         known = ["an expression"] + [name for name in ("AS",) if name in expected]
     else:

@@ -147,7 +147,7 @@ class _RowReader(Reader):
         return None
 
     def _for_spark(self, node: exp.Expr) -> Expression:
-        """What is outside the portable subset: its text, cut where names and calls stand."""
+        """What is outside the portable subset: its text, cut where names and calls occur."""
         span = self._span(node)
         parameters = {p.name.lower() for function in node.find_all(exp.Lambda) for p in function.expressions}
         found: list[tuple[int, int, Expression]] = []

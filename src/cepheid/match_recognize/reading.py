@@ -1,6 +1,6 @@
 """The text of a MATCH_RECOGNIZE clause → `RowPattern`.
 
-In: a text, and where in it the clause stands. Out: the row pattern, names of variables resolved, or an error that shows
+In: a text, and where in it the clause is. Out: the row pattern, names of variables resolved, or an error that shows
 the place (rule 7.1). What needs the columns of the input is checked by `rowpattern.binding`.
 """
 

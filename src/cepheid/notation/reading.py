@@ -190,7 +190,7 @@ class _Reading:
         found = _trees(part, "condition")
         return self._conditions.read(_within_brackets(found[0])) if found else None
 
-    # ── quantifiers and what stands in < > ───────────────────────────────────────────────────────────────────────
+    # ── quantifiers and what is in < > ───────────────────────────────────────────────────────────────────────
 
     def _quantified(self, quantifier: Tree[Token], element: Element) -> Element:
         signs = {token.type for token in _tokens(quantifier)}

@@ -60,7 +60,7 @@ def shown_columns(columns: Sequence[str], names: tuple[str, ...] | None) -> tupl
 
 
 def time_unit(kind: pa.DataType, name: str, offending: str = "") -> SpanUnit:
-    """What times of an order column count; refuses a column that cannot hold times. `offending` says more of texts."""
+    """What the times of a column count; refuses a column that cannot hold times. `offending`: more about strings."""
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
         return SpanUnit.MICROSECOND
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):

@@ -1,4 +1,4 @@
-"""What the grammar could not read, in words for users: where, what stands there, what was expected, what may be meant.
+"""What the grammar could not read, in words for users: where, what is there, what was expected, what may be meant.
 
 In: lark's error. Out: ours. Called by `parsing` alone.
 """
@@ -105,7 +105,7 @@ def _remedy(source: Source, token: str, start: int, expected: set[str]) -> str:
 
 
 def _shown(expected: set[str]) -> str:
-    """What could stand at the place, in one sentence."""
+    """What could be at the place, in one sentence."""
     in_conditions = bool(_IN_CONDITIONS & expected)
     known = ["a condition"] if in_conditions else [_WORDS[name] for name in _WORDS if name in expected]
     known += [_SIGNS[name] for name in _SIGNS if name in expected and (name == "RPAR" or not in_conditions)]

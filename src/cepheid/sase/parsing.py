@@ -1,4 +1,4 @@
-"""SASE text → `Query`: the grammar finds the clauses, this module reads what stands in them.
+"""SASE text → `Query`: the grammar finds the clauses, this module reads what is in them.
 
 In: text. Out: a `Query`, or an error that shows the place. Called by the room's `read`.
 """

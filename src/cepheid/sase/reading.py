@@ -169,7 +169,7 @@ class _Reading:
                 yield Not(NotLink.NOT_FOLLOWED_BY, self._passed_over(component), condition)
 
     def _passed_over(self, component: Component) -> str:
-        """The name of the not behind a repeating component under skip till next match.
+        """The name of the negation after a repeating component under skip till next match.
 
         There the component takes every event that it can, unless the next component takes it: no such event is passed
         over on the way to that.

@@ -117,7 +117,7 @@ def _is_clause(text: str) -> bool:
 
 
 def _inside(text: str) -> str:
-    """What stands between the parentheses of MATCH_RECOGNIZE."""
+    """What is between the parentheses of MATCH_RECOGNIZE."""
     stripped = text.strip()
     if stripped.upper().startswith("MATCH_RECOGNIZE") and stripped.endswith(")"):
         return stripped[stripped.index("(") + 1 : -1]

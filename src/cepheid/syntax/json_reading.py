@@ -82,7 +82,7 @@ class _Place:
         return _Place(self.value[key], f"{self.path}.{key}")
 
     def maybe(self, key: str, read: Callable[[_Place], _Value]) -> _Value | None:
-        """What stands under a key that may be absent."""
+        """What is under a key that may be absent."""
         return read(self.at(key)) if isinstance(self.value, dict) and key in self.value else None
 
     def items(self) -> Iterator[_Place]:

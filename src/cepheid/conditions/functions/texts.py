@@ -1,4 +1,4 @@
-"""Functions of texts."""
+"""Functions of strings."""
 
 from __future__ import annotations
 

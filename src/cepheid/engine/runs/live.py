@@ -1,6 +1,6 @@
 """The partial matches that are alive: how many there are, what each has taken and waits for, which events they hold.
 
-In: a `State` and the moment where time stands. Out: numbers, `LiveRun`s, rows. Called by what counts or shows the state
+In: a `State` and the current moment. Out: numbers, `LiveRun`s, rows. Called by what counts or shows the state
 of a stream.
 
 The kernel drops a run when it comes across it, not when its time is over; until then it lies in the pool and is dead. A
@@ -36,7 +36,7 @@ class LiveRun:
     variables: tuple[int, ...]
     events: tuple[int, ...]
     waits_for: tuple[int, ...]
-    """The variables that may take its next event; none if it is complete and waits for the nots at its end."""
+    """The variables that may take its next event; none if it is complete and waits for the negations at its end."""
     until: int | None = None
     """When time is over for the last of these; None if never, or if the window counts events."""
 
@@ -130,7 +130,7 @@ def described(state: State, run: int, slot: int, moment: int) -> Iterator[LiveRu
 
 
 def _until(state: State, takes: list[Take], variables: list[int], events: list[int]) -> int | None:
-    """When time is over for the last of what a run may take, or for the nots at its end."""
+    """When time is over for the last of what a run may take, or for the negations at its end."""
     times = [int(state.held.time[event]) for event in events]
     window = state.tables.automaton.window
     end = times[0] + window.length if isinstance(window, Span) else inf

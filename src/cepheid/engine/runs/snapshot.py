@@ -3,7 +3,7 @@
 In: a `State`. Out: bytes with a versioned header that names the pattern by its fingerprint; numbers and text only.
 What was held by no partial match is left out.
 
-Layout: a magic word, the length of the header, the header as JSON (format, fingerprint, texts, names, types and
+Layout: a magic word, the length of the header, the header as JSON (format, fingerprint, strings, names, types and
 shapes of the arrays), the arrays one after the other.
 """
 

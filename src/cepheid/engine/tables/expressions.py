@@ -73,9 +73,9 @@ class Programs:
     known_at_first: int = 0
     """Bits of the registers that have a value before anything is taken."""
     texts: list[int] = field(default_factory=list)
-    """The registers that hold codes of texts."""
+    """The registers that hold codes of strings."""
     orders_texts: bool = False
-    """Whether the order of texts is asked for, so that their codes must go by it."""
+    """Whether the order of strings is asked for, so that their codes must go by it."""
     compared: set[int] = field(default_factory=set)
     """The columns that are read again of events taken before: different values of them are counted."""
 

@@ -6,7 +6,7 @@ cannot compute raises `NotCompiled`, and the row pattern takes the reference's w
 
 A read's argument becomes a column, computed beforehand for all rows, unless it may fail there or mentions labels: then
 its parts are read, and the machine computes it from them, if there is such a row. Strings are compared by their rank
-among all that occur, so that order needs no texts.
+among all that occur, so that order needs no strings.
 """
 
 from __future__ import annotations

@@ -105,7 +105,7 @@ def _any_start(tree: PatternTree) -> Iterator[str]:
 
 
 def _texts_as_numbers(automaton: Automaton) -> Iterator[str]:
-    """Columns of texts that are compared or computed with as something else, as happens with CSV files."""
+    """Columns of strings that are compared or computed with as something else, as happens with CSV files."""
     told = set()
     for predicate in automaton.predicates:
         for node in nodes(predicate.expression):
