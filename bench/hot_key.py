@@ -1,32 +1,40 @@
 """A stream of one hot key, every combination: what its state takes as the window grows.
 
-Three trades in any order of combination, then an event that never occurs: partial matches grow with the third power of
-the events in the window, the state with the events.
+Three types of events in every combination, then one that never occurs: partial matches grow with the third power of the
+events in the window, the state with the events. What the streaming operator keeps of a bucket is measured as it is
+written to the state store, without Spark around it.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import numpy as np
-from measuring import Settings, cpu_of_tree
-from pyspark.sql import SparkSession
+import pyarrow as pa
+from measuring import Settings, cpu
 from reporting import Column, Section
-from sessions import benchmark_spark
-from streaming import BEGIN, DDL, write_file
 
 from cepheid import Pattern
-from cepheid.spark import StateReader
+from cepheid.automaton.construction import build
+from cepheid.conditions import Schema, bind
+from cepheid.engine.columns import columns
+from cepheid.engine.tables.tabulate import Options, tabulate
+from cepheid.rows.arrange import arrange
+from cepheid.rows.assemble import Shape
+from cepheid.spark.keys import HASHES
+from cepheid.spark.stream.state.bucket import BucketRuns, StreamWork
+from cepheid.spark.stream.time import TIME
+from cepheid.spark.workers import mask_name
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-WINDOWS = (2, 4, 8, 16, 32, 64)
+WINDOWS = (1, 2, 4, 8, 16, 32, 64)
 """Seconds, which have EVENTS events each."""
 EVENTS = 1_000
-BATCHES, SIZE = 14, 10_000
+BATCH = 10_000
+BEGIN = 1_735_689_600_000_000
+SCHEMA = pa.schema([("key", pa.int64()), ("ts", pa.timestamp("us", "UTC")), ("name", pa.string())])
 
 
 def pattern(seconds: int) -> Pattern:
@@ -48,49 +56,46 @@ def measure(settings: Settings) -> Section:
             Column("runs", "partial matches"),
             Column("bytes", "state, bytes"),
             Column("each", "bytes for an event", 0),
-            Column("cpu", "CPU s for a micro-batch", 2),
+            Column("rate", "events per CPU s", 0),
         ),
     )
-    windows, batches, size = (WINDOWS[:2], 3, 3_000) if settings.smoke else (WINDOWS, BATCHES, SIZE)
+    windows, batches, size = (WINDOWS[:2], 3, 2_000) if settings.smoke else (WINDOWS, 14, BATCH)
     section.notes.append(
-        f"{batches} micro-batches of {size:,} events, {EVENTS:,} a second of event time, one key. The state is what "
-        "the checkpoint holds at the end: the partial matches and their events, and the events that came since "
-        "these were last written, at least up to 1 MiB. CPU seconds of Spark and its workers, with the start of the "
-        "query."
+        f"{batches} micro-batches of {size:,} events, {EVENTS:,} in a second of event time, one key. Partial matches "
+        "wait for an event that never occurs. State: what the bucket of the key writes to the state store, with the "
+        "rows of its events. CPU seconds of the bucket, without Spark's own."
     )
-    with TemporaryDirectory() as place, benchmark_spark() as spark:
-        _write(Path(place) / "in", batches, size)
-        for window in windows:
-            section.rows.append(_row(spark, Path(place), window, batches))
-            settings.keep(section)
+    section.rows += [_row(window, batches, size) for window in windows]
     return section
 
 
-def _write(place: Path, batches: int, size: int) -> None:
-    place.mkdir()
+def _row(window: int, batches: int, size: int) -> dict[str, float | int]:
+    tree = pattern(window).tree
+    tables = tabulate(build(tree, bind(tree, Schema.from_arrow(SCHEMA))), Options())
+    shape = Shape(tables.automaton.variables, tables.automaton.looping, (), with_moment=True)
+    shown = ("key", "ts")
+    bucket = BucketRuns(StreamWork(tables.for_workers(), ("key",), ("ts",), shape, False, shown, shown, "{}"))
     chance = np.random.default_rng(7)
+    used = 0.0
     for batch in range(batches):
         times = BEGIN + (batch * size + np.arange(size)) * (1_000_000 // EVENTS)
-        write_file(place / f"{batch:04}.parquet", np.zeros(size), chance.choice(list("abc"), size), times, batch)
-
-
-def _row(spark: SparkSession, place: Path, window: int, batches: int) -> dict[str, float | int]:
-    stream = spark.readStream.schema(DDL).option("maxFilesPerTrigger", 1).parquet(str(place / "in"))
-    found = pattern(window).match_stream(stream, partition_by="key", order_by="ts", watermark="0 seconds", columns=[])
-    checkpoint = str(place / f"checkpoint-{window}")
-    begun = cpu_of_tree()
-    query = found.start(matches="memory", checkpoint=checkpoint, trigger="available now", name=f"hot_{window}")
-    query.awaitTermination()
-    used = cpu_of_tree() - begun
-    totals = StateReader(found, checkpoint).totals()
-    held = window * EVENTS
+        events = pa.table([np.zeros(size, np.int64), times, chance.choice(list("abc"), size)], names=SCHEMA.names)
+        arranged = arrange(events.cast(SCHEMA), ("key",), ("ts",))
+        bits = np.ascontiguousarray(columns(arranged, tables).bits[:, 0]).view(np.int64)
+        added = {TIME: times, mask_name(0): bits, **{name: np.ones(size, np.int64) for name in HASHES}}
+        rows = arranged.table.select(list(shown))
+        for name, column in added.items():
+            rows = rows.append_column(name, pa.array(column))
+        bucket.receive(rows)
+        used += cpu(lambda moment=int(times[-1]): bucket.advance(moment))[1]
+    state, runs, held = len(bucket.to_bytes()), bucket.live_runs, min(window * EVENTS, batches * size)
     return {
         "window": window,
         "held": held,
-        "runs": totals.runs,
-        "bytes": totals.state_bytes,
-        "each": totals.state_bytes / held,
-        "cpu": used / batches,
+        "runs": runs,
+        "bytes": state,
+        "each": state / held,
+        "rate": batches * size / used,
     }
 
 
@@ -100,8 +105,6 @@ def draw(section: Section) -> Figure:
 
     series: dict[str, tuple[list[float], list[float]]] = {}
     for name, key in (("state in bytes", "bytes"), ("partial matches", "runs")):
-        series[name] = (
-            [float(row["held"] or 0) for row in section.rows],
-            [float(row[key] or 0) for row in section.rows],
-        )
+        held = [float(row["held"] or 0) for row in section.rows]
+        series[name] = (held, [float(row[key] or 0) for row in section.rows])
     return curves({"events in the window": series}, "bytes, and partial matches")

@@ -137,7 +137,7 @@ def test_times_at_the_end_of_the_range() -> None:
 def test_texts_that_should_be_times() -> None:
     """As a CSV file with one bad date gives them: the value at fault is named, before any NULL."""
     rows = [{"t": "2025-01-01 10:00"}, {"t": None}, {"t": "soon"}]
-    with pytest.raises(InputError, match=r"(?s)Row 2 holds 'soon', which is no time.*errors=\"coerce\""):
+    with pytest.raises(InputError, match=r"(?s)Row 2 holds 'soon', which is not a time.*errors=\"coerce\""):
         Pattern.begin("a").match_events(rows, order_by="t")
     frame = pd.DataFrame(rows)
     frame["t"] = pd.to_datetime(frame["t"], errors="coerce")
@@ -177,3 +177,10 @@ def test_texts_that_should_be_times() -> None:
 def test_other_calls(call: Callable[[], object]) -> None:
     with pytest.raises(CepheidError):
         call()
+
+
+def test_an_argument_that_is_misspelt_is_compared_with_all_that_there_are() -> None:
+    with pytest.raises(InputError, match=r"Did you mean partition_by=\?"):
+        PAIR.match_events(ROWS, partition="k", order_by="t")  # type: ignore[call-arg]
+    with pytest.raises(InputError, match=r"There are: .*order_by.*max_runs"):
+        PAIR.count_events(ROWS, zzz=1)  # type: ignore[call-arg]

@@ -239,7 +239,7 @@ def test_a_job_file(run: Run) -> None:
     ("source", "rest", "changes", "message"),
     [
         ("pth = 3", "", (), "Did you mean 'path'"),
-        ("schema = 3", "", (), "schema = 3 is not a text"),
+        ("schema = 3", "", (), "schema = 3 is not a string"),
         ("", "[matches]", (), "unknown key 'matches'"),
         ("table = 'x'", "", (), "a path or a table, and not both"),
         ("", "[sinks.late]\npath = 'x'", (), "is for streams"),
@@ -252,8 +252,8 @@ def test_a_job_file(run: Run) -> None:
         ("", "", ("sinks.matches.mode=delete",), 'mode = "delete" is not known'),
         ("", "[sinks.timeline]", (), "needs a path"),
         ("", "[pattern", (), "is not TOML"),
-        ("", "", ("match.watermark=soon",), "[match]: watermark = 'soon' is no length of time"),
-        ("", "", ("match.max_ahead=5",), "max_ahead = 5 is not a text"),
+        ("", "", ("match.watermark=soon",), "[match]: watermark = 'soon' is not a length of time"),
+        ("", "", ("match.max_ahead=5",), "max_ahead = 5 is not a string"),
         ("", "", ("match.max_ahead=5 months",), "months and years differ in length"),
         ("stream = true", "[stream]\ncheckpoint = 'x'\ntrigger = 'often'", (), '"10 seconds", or "available now"'),
     ],
@@ -281,8 +281,8 @@ def test_json_is_told_from_a_path(run: Run) -> None:
 def test_queries_that_are_refused(run: Run) -> None:
     for arguments, message in {
         ("sql", "missing.sql"): "there is no file 'missing.sql'",
-        ("sql", "SELECT 1", "--table", "prices"): "does not say which name stands for which file",
-        ("sql", "SELECT 1", "--table", "a b=x.csv"): "does not say which name stands for which file",
+        ("sql", "SELECT 1", "--table", "prices"): "does not say which name belongs to which file",
+        ("sql", "SELECT 1", "--table", "a b=x.csv"): "does not say which name belongs to which file",
     }.items():
         code, _, err = run(*arguments)
         assert code == 2
@@ -314,3 +314,8 @@ def test_the_live_table_of_a_stream() -> None:
     assert _totals(watch) == (
         "12 micro-batches: 12,000 events, 8,400 irrelevant, 12 late, 0 rejected, 24 matches, 36 timeouts"
     )
+
+
+def test_without_a_command_the_help_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 2
+    assert "examples:\n  cepheid demo" in capsys.readouterr().err

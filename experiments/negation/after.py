@@ -59,7 +59,7 @@ def gaps_of(automaton: Automaton) -> Gaps:
             "Use no_skip",
         )
     if any(position.endings for position in automaton.positions):
-        raise _refused("a not stands at the end, which is decided by time", "Put an element behind it")
+        raise _refused("a negation at the end is decided by time", "Put an element after it")
     return tuple(_ways(position) for position in automaton.positions)
 
 
@@ -68,7 +68,7 @@ def _ways(position: Position) -> dict[int, Gap]:
     for continuation in position.continuations:
         take = continuation.take
         if take.variable in ways:
-            raise _refused("the events of a match do not tell which nots guarded it", "Write optional parts apart")
+            raise _refused("the events of a match do not tell which negations guarded it", "Write optional parts apart")
         ways[take.variable] = Gap(take.target, continuation.not_next, continuation.not_followed_by)
     return ways
 

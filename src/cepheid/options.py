@@ -7,9 +7,10 @@ In: what a caller gave for `partition_by`, `order_by`, `measures`, limits and th
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from inspect import signature
 from numbers import Integral
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypedDict
@@ -145,7 +146,7 @@ def names(given: object, argument: str) -> tuple[str, ...]:
         if _is_column(name):
             raise InputError(f"{argument} has the Spark Column {name}.\n  {remedy}")
         if not isinstance(name, str):
-            raise InputError(f"{argument} has {_shown(name)}, which is no name of a column.\n  {remedy}")
+            raise InputError(f"{argument} has {_shown(name)}, which is not the name of a column.\n  {remedy}")
     return listed
 
 
@@ -207,7 +208,7 @@ def duration(given: object, argument: str, further: str = "") -> str:
     except MalformedPatternError as error:
         problem = error.problem
     raise InputError(
-        f'{argument} = {_shown(given)} is no length of time: {problem}.\n  For example: "10 seconds"{further}.'
+        f'{argument} = {_shown(given)} is not a length of time: {problem}.\n  For example: "10 seconds"{further}.'
     )
 
 
@@ -218,14 +219,16 @@ def identifier(given: object) -> str | None:
     return given
 
 
-def known_arguments(given: Mapping[str, Any], method: str, known: Iterable[str]) -> None:
-    """Refuse an argument that the method does not have."""
-    known = sorted(known)
+def known_arguments(given: Mapping[str, Any], method: Callable[..., Any], further: Iterable[str]) -> None:
+    """Refuse an argument that the method has neither in its signature nor among the further ones."""
+    allowed = set(further)
     for name in given:
-        if name not in known:
+        if name not in allowed:
+            named = [one.name for one in signature(method).parameters.values() if one.kind is one.KEYWORD_ONLY]
+            known = [*named, *sorted(allowed)]
             near = get_close_matches(name, known, 1)
             hint = f"Did you mean {near[0]}=?" if near else f"There are: {', '.join(known)}."
-            raise InputError(f"{method}() has no argument {name!r}.\n  {hint}")
+            raise InputError(f"{method.__name__}() has no argument {name!r}.\n  {hint}")
 
 
 def _measures(given: object) -> tuple[tuple[str, str], ...]:

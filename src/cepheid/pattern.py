@@ -109,7 +109,7 @@ class Pattern(PatternBuilder):
         from cepheid.rows.in_memory import count_rows, match_rows
 
         self._checked(measures, partition_by)
-        known_arguments(single, "match_events", SingleLimits.__annotations__)
+        known_arguments(single, self.match_events, SingleLimits.__annotations__)
         asked = Asked.of(measures, columns, rows)
         checked_nulls(nulls)
         zone_of(time_zone)
@@ -158,7 +158,7 @@ class Pattern(PatternBuilder):
         from cepheid.rows.in_memory import count_rows
 
         self.check()
-        known_arguments(single, "count_events", SingleLimits.__annotations__)
+        known_arguments(single, self.count_events, SingleLimits.__annotations__)
         checked_nulls(nulls)
         zone_of(time_zone)
         options = engine_options(limits_of(limits, single))
@@ -196,7 +196,7 @@ class Pattern(PatternBuilder):
         Further arguments depend on the kind of DataFrame. `match_batch` and `match_stream` list them, accept only one
         kind, and return a result type that a type checker can use.
         """
-        known_arguments(further, "match", Further.__annotations__)
+        known_arguments(further, self.match, Further.__annotations__)
         common: Any = {
             "partition_by": partition_by,
             "order_by": order_by,
@@ -342,7 +342,7 @@ class Pattern(PatternBuilder):
     ) -> Callable[[DataFrame], DataFrame]:
         """The matches as a step in a chain: `df.transform(pattern.as_transform(partition_by=…, order_by=…))`. The
         arguments are those of `match`."""
-        known_arguments(further, "as_transform", Further.__annotations__)
+        known_arguments(further, self.as_transform, Further.__annotations__)
         return lambda events: (
             self.match(
                 events,
@@ -358,8 +358,8 @@ class Pattern(PatternBuilder):
         )
 
     def bind(self, **values: ParameterValue) -> Self:
-        """Give values to the parameters of conditions and measures, written `:name`. A value is never made part of a
-        text.
+        """Give values to the parameters of conditions and measures, written `:name`. A value never becomes part of
+        the SQL.
 
         >>> from cepheid import Pattern
         >>> large = Pattern.begin("a").where("amount > :limit")

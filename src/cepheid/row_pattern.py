@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class RowPattern:
-    """What stands between the parentheses of MATCH_RECOGNIZE: SQL:2016's patterns of rows.
+    """What is between the parentheses of MATCH_RECOGNIZE: SQL:2016's patterns of rows.
 
     >>> from cepheid import RowPattern
     >>> falls = RowPattern.parse('''
@@ -41,12 +41,12 @@ class RowPattern:
 
     @classmethod
     def parse(cls, text: str) -> RowPattern:
-        """The row pattern that a clause says; what is wrong with it is shown at its place."""
+        """Read a clause. An error shows the place that is wrong."""
         from cepheid.match_recognize import read
         from cepheid.rowpattern.binding import bind
 
         if not isinstance(text, str):
-            raise InputError(f"a clause is {text!r}, not text.\n  Give what stands in MATCH_RECOGNIZE ( … ).")
+            raise InputError(f"a clause is {text!r}, not text.\n  Give what MATCH_RECOGNIZE ( … ) contains.")
         model = read(text)
         bind(model, None)
         return cls(model)
@@ -105,13 +105,13 @@ class RowPattern:
         )
 
     def explain(self) -> Explanation:
-        """What the clause means and how it is run: print it; in a notebook it shows itself."""
+        """Explain what the clause means and how it runs. Print it; a notebook displays it."""
         from cepheid.explain.text.row_patterns import explain
 
         return explain(self.model)
 
     def diagram(self, format: Literal["svg", "mermaid", "dot", "text"] = "svg") -> Diagram:
-        """The pattern drawn: `str` is the drawing, a notebook shows it, `save(path)` writes it."""
+        """Draw the clause. A notebook displays it, `str` is the drawing, `save(path)` writes it."""
         from cepheid.explain.diagram.row_patterns import draw
 
         return draw(self.model, format)
@@ -143,9 +143,9 @@ class RowPattern:
 
 
 def sql(text: str, spark: SparkSession | None = None, /, **tables: Any) -> DataFrame:
-    """Run a query of Spark that may hold MATCH_RECOGNIZE clauses: any number, wherever a table may stand.
+    """Run a Spark query with any number of MATCH_RECOGNIZE clauses, wherever a table is allowed.
 
-    `tables` are DataFrames that the query knows by these names, beside Spark's own tables and views. Everything but
+    `tables` are DataFrames that the query can use by these names, besides Spark's own tables and views. Everything but
     the clauses is Spark's. Without `spark`, the session is that of the tables, or the active one.
     """
     from cepheid.spark.queries import run

@@ -295,12 +295,14 @@ def test_what_only_spark_computes_is_refused_by_name() -> None:
     assert caught.value.element == "element 'a'"
     assert caught.value.problem.startswith("`soundex` is computed by Spark only\n")
     assert caught.value.problem.split("\n")[2] == "    " + " " * 10 + "^" * 13
+    with pytest.raises(ConditionError, match=r"`lowr` is not known here(?s:.*)did you mean `lower`"):
+        holds("lowr(name) = 'x'", {})
 
 
 def test_like_needs_a_whole_match_and_knows_its_escape() -> None:
     for text, pattern_text, expected in [("a\nb", "a%b", True), ("ab", "a", False), ("a_b", r"a\\_b", True)]:
         assert value(f"x LIKE '{pattern_text}'", {"x": text}, None) is expected
-    with pytest.raises(CepheidError, match="must stand before"):
+    with pytest.raises(CepheidError, match="must come before"):
         value("x LIKE 'a!b' ESCAPE '!'", {"x": "ab"}, None)
 
 

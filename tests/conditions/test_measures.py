@@ -50,7 +50,7 @@ def test_text_is_cut_where_aggregates_stand(text: str, sql: str, aggregates: lis
         ("price", r"measure 'm': `price` does not say whose events are read(?s:.*)LAST\(a\.price\)"),
         ("SUM(price)", "no variable is named"),
         ("SUM(b.prise)", "did you mean `price`"),
-        ("SUM(n.price)", "`n` is a not"),
+        ("SUM(n.price)", "`n` is a negation"),
         ("minute + 1", "`minute` does not say whose"),
         ("rand()", "gives another value each time"),
         ("(SELECT 1)", "cannot contain a query"),

@@ -152,6 +152,8 @@ def test_on_a_stream_memory_follows_the_events_in_the_window() -> None:
     shown = [one for run in runs.tolist() for one in described(matcher, run, 0, 1_999)]
     assert len(set(shown)) == len(shown) == partial[-1] and set(slots) == {0}
     assert all(one.events == tuple(sorted(one.events)) for one in shown)
+    starts = [[one.events[0] for one in described(matcher, run, 0, 1_999)] for run in runs.tolist()]
+    assert all(some == sorted(some) for some in starts)
     assert events_held(matcher, runs) == list(range(len(matcher.held.time)))
     matcher.forget(10_000)
     assert matcher.slots == 0 and len(matcher.keep()) == 0
@@ -221,10 +223,10 @@ ANY = any_of("ab")
     [
         (ANY.skip("to_next"), "single starts"),
         (ANY.skip("past_last_event"), "first run of each state"),
-        (ANY.not_followed_by("c").where(is_("c")).within(5), "a not at its end"),
+        (ANY.not_followed_by("c").where(is_("c")).within(5), "a negation at its end"),
         (
             Pattern.not_before("c").where("name = b.name").begin("a").followed_by_any("b").within(5),
-            "a not at the start compares",
+            "a negation at the start compares",
         ),
         (Pattern.begin("a").next("b"), "every link is strict"),
     ],

@@ -47,3 +47,18 @@ def test_what_a_run_has_taken_and_waits_for() -> None:
     [run] = live(matcher, 2)[0].tolist()
     [found] = described(matcher, run, 0, 2)
     assert (found.variables, found.events, found.waits_for) == ((0, 1), (0, 1), (2,))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "until"),
+    [
+        (AB.followed_by("c").where(C), None),
+        (AB.followed_by("c").where(C).within(10), 11),
+        (AB.followed_by("c").where(C).within(5, since="previous"), 7),
+        (AB.followed_by("c").where(C).within(5, since="a").within(10), 6),
+    ],
+)
+def test_until_when_a_run_waits(pattern: Pattern, until: int | None) -> None:
+    matcher = fed(pattern, "a1 b2")
+    waiting = [found for run in live(matcher, 2)[0].tolist() for found in described(matcher, run, 0, 2)]
+    assert [found.until for found in waiting if found.variables == (0, 1)] == [until]

@@ -140,6 +140,8 @@ def test_notebooks_and_files(tmp_path) -> None:  # type: ignore[no-untyped-def]
     assert FULL.diagram("mermaid")._repr_svg_() is None
     assert (FULL.diagram("mermaid")._repr_markdown_() or "").startswith("```mermaid\nflowchart")
     assert drawn.save(tmp_path / "x.svg").read_text(encoding="utf-8") == str(drawn)
+    with pytest.raises(InputError, match=r"x.PNG: a diagram is svg, not PNG"):
+        drawn.save(tmp_path / "x.PNG")
 
 
 def test_a_picture_does_not_restyle_the_page_around_it() -> None:

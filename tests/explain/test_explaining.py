@@ -93,7 +93,7 @@ def test_texts_that_are_taken_as_numbers_are_warned_of() -> None:
     pattern = Pattern.begin("a").where("kind > 5").next("b").where("kind > 5 AND n > '5'").within("1 hour")
     schema = Schema((("kind", types.STRING), ("n", types.LONG)))
     [warning] = explain(pattern.tree, schema).warnings
-    assert "Element 'a': `kind` is a text and is taken as a bigint" in warning
+    assert "Element 'a': `kind` is a string and is read as a bigint" in warning
 
 
 def test_rows_in_memory_say_how_they_were_taken() -> None:

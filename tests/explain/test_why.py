@@ -90,6 +90,8 @@ def test_one_key() -> None:
         found.why(key={"tag": "Watch"})
     with pytest.raises(InputError, match="not a partition column"):
         found.why(key={"kind": "a"})
+    with pytest.raises(InputError, match="key is 'watch'"):
+        found.why(key="watch")  # type: ignore[call-overload]
 
 
 def test_near_events_show_the_values_of_false_parts() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from cepheid import RowPattern
 from cepheid.errors import MalformedPatternError
 from cepheid.match_recognize.queries import first_clause
 
@@ -84,5 +85,10 @@ def test_errors_point_into_the_query() -> None:
         cut(query)
     with pytest.raises(MalformedPatternError, match="line 1, column 24: this parenthesis is not closed"):
         cut("FROM t MATCH_RECOGNIZE (PATTERN (A)")
-    with pytest.raises(MalformedPatternError, match="stands after a table"):
+    with pytest.raises(MalformedPatternError, match="must follow a table"):
         cut(f"SELECT * FROM {MR}")
+
+
+def test_a_whole_query_is_not_a_clause() -> None:
+    with pytest.raises(MalformedPatternError, match=r"cepheid\.sql runs whole queries"):
+        RowPattern.parse("SELECT * FROM t MATCH_RECOGNIZE (PATTERN (A))")

@@ -84,11 +84,11 @@ def test_what_is_refused() -> None:
     pattern = Pattern.begin("a").where(A).not_followed_by("c").where(C).followed_by("b").where(B).within(9)
     with pytest.raises(InputError, match=r"(?s)skip is to_next.*Use no_skip"):
         after(pattern.skip(skip.to_next))
-    with pytest.raises(InputError, match="a not stands at the end"):
+    with pytest.raises(InputError, match="a negation at the end"):
         after(pattern.not_followed_by("x"))
     twice = Pattern.begin("a").where(A).one_or_more()
     two_ways = Pattern.begin(twice).one_or_more().not_followed_by("c").where(C).followed_by("b").where(B)
-    with pytest.raises(InputError, match="do not tell which nots"):
+    with pytest.raises(InputError, match="do not tell which negations"):
         after(two_ways)
     with pytest.raises(InputError, match="a Python callable"):
         after(Pattern.begin("a").where(lambda event, taken: True))

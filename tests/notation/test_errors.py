@@ -102,7 +102,7 @@ def test_every_beginning_of_a_right_text_is_read_or_refused(text: str) -> None:
         ("a{0,3}", 2, "counts from 1"),
         ("a ~> (b", 8, "`)` is missing"),
         ("a ~> a", 6, "already taken"),
-        ("a within 5, within 6", 13, "`within` can stand once"),
+        ("a within 5, within 6", 13, "`within` is given twice"),
         ("a ~> b[x > SUM(c.x)]", 12, "not a variable"),
         ("a -- comment\n  ~> b[x > ]", 10, "is missing next to"),
         ("a, b", 2, "`,` is not expected here"),

@@ -125,3 +125,13 @@ def test_an_unknown_section_is_refused() -> None:
     done = run("speed")
     assert done.returncode == 2
     assert "no section speed; there are compile, throughput" in done.stderr
+
+
+def test_the_state_of_a_hot_key_follows_the_events_in_the_window(tmp_path: Path) -> None:
+    done = run("hot", "--smoke", "--json", tmp_path / "results.json", "--plots", tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    results = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
+    one, other = results["sections"]["hot"]["rows"]
+    assert other["held"] == 2 * one["held"] and other["bytes"] < 2.2 * one["bytes"]
+    assert other["runs"] > 7 * one["runs"] > 7_000_000
+    assert (tmp_path / "hot.svg").exists()

@@ -1,6 +1,6 @@
 """Every Python example of README.md, CONTRIBUTING.md and docs/ is run and compared with the output that the page shows.
 
-The blocks of a page run in order in one namespace, in an empty directory. A ```text block that stands directly behind a
+The blocks of a page run in order in one namespace, in an empty directory. A ```text block directly after a
 ```python block shows what that block prints; `...` in it stands for any text. A block cannot opt out; a page whose
 examples import pyspark is skipped where pyspark is not installed.
 """
@@ -26,7 +26,7 @@ PAGE_NAMES = [page.relative_to(ROOT).as_posix() for page in PAGES]
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A Python block, the line of the page on which its code begins, and the output shown behind it."""
+    """A Python block, the line of the page on which its code begins, and the output shown after it."""
 
     code: str
     line: int
@@ -42,7 +42,7 @@ class Example:
 
 
 def examples_of(text: str) -> list[Example]:
-    """The Python blocks of a page, in order. A mark behind `python` is refused: there is no way to opt out."""
+    """The Python blocks of a page, in order. A mark after `python` is refused: there is no way to opt out."""
     tokens = MarkdownIt().parse(text)
     found = []
     for position, token in enumerate(tokens):

@@ -19,6 +19,7 @@ START = (
     "SUM(v) <= 6",
     "AVG(w) > 0",
     "MATCH_NUMBER() % 2 = 1",
+    "MATCH_NUMBER() < 3",
     "MAX(s) > 'x'",
     "PREV(FIRST(v, 1), 1) IS NOT NULL",
     "CAST(v AS DOUBLE) / COUNT(v) < 2",

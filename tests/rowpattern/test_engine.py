@@ -156,6 +156,13 @@ def test_functions_of_one_other_row_are_columns(condition: str) -> None:
     assert match_rows(read(clause), table, Limits()).matches == [{"p": "k", "l": ["A", "A", "C"]}]
 
 
+@pytest.mark.parametrize("condition", ["= 1", "> 1", "IN (1, 3)", "< 3 OR v = 2"])
+def test_the_number_of_the_match_is_known_while_matching(condition: str) -> None:
+    """Rule 5.8: in DEFINE it is the number that the match would get, also beside constants alone."""
+    clause = f"ORDER BY t MEASURES FIRST(t) AS f PATTERN (A) DEFINE A AS v = 1 AND (MATCH_NUMBER() {condition})"
+    compared(clause, pa.table({"t": range(6), "v": [1, 2, 1, 1, 2, 1]}))
+
+
 def test_then_the_reference_finds_the_matches(caplog: pytest.LogCaptureFixture) -> None:
     clause = "ORDER BY t MEASURES ARRAY_AGG(v) AS all PATTERN (A+) DEFINE A AS COUNT(DISTINCT v) < 3"
     found = match_rows(read(clause), pa.table({"t": range(5), "v": [1, 2, 1, 3, 3]}), Limits())

@@ -43,3 +43,11 @@ def test_a_wrong_rule_fails_the_check(tmp_path: Path, capsys: pytest.CaptureFixt
     assert main(["test", str(tmp_path)]) == 1
     assert main(["check", str(tmp_path / "nothing")]) == 2
     assert "there is no directory" in capsys.readouterr().err
+
+
+def test_a_file_or_a_directory_without_rules_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", str(tmp_path)]) == main(["test", str(tmp_path)]) == 2
+    assert capsys.readouterr().err.count(" has no rules.") == 2
+    (tmp_path / "rows.csv").write_text("a,b")
+    assert main(["check", str(tmp_path / "rows.csv")]) == 2
+    assert "rows.csv' is a file.\n  Give a directory of rule files, or a pattern too" in capsys.readouterr().err

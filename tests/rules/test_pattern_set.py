@@ -159,14 +159,14 @@ def test_rules_are_read_from_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (("pattern = ", "patern = "), r"bad.toml, line 1: 'patern' is no key of a rule.\s+Did you mean 'pattern'\?"),
+        (("pattern = ", "patern = "), r"bad.toml, line 1: 'patern' is not a key of a rule.\s+Did you mean 'pattern'\?"),
         (("low[price", "low[[price"), r"bad.toml, line 1, pattern text"),
         (("= 5\n", "= \n"), "bad.toml, line 7, column 9: this is not TOML"),
         (("least = 5", "most = 5"), "bad.toml, line 6: 'most' has a value, but no condition has :most"),
         (("least = 5", ""), "bad.toml, line 6: :least has no value"),
-        (('"high"', "7"), "bad.toml, line 3: severity = 7 is not a text"),
-        (("high = 2", "high = 8"), r"bad.toml, \[\[examples\]\] 1: the match .* 8 is none of the 3 events"),
-        (("high = 2", "hihg = 2"), r"bad.toml, \[\[examples\]\] 1: .*'hihg', which is no variable"),
+        (('"high"', "7"), "bad.toml, line 3: severity = 7 is not a string"),
+        (("high = 2", "high = 8"), r"bad.toml, \[\[examples\]\] 1: the match .* 8 is not one of the 3 events"),
+        (("high = 2", "hihg = 2"), r"bad.toml, \[\[examples\]\] 1: .*'hihg', which is not a variable"),
         (("events =", "rows ="), r"bad.toml, \[\[examples\]\] 1: rows"),
     ],
 )

@@ -146,7 +146,12 @@ def with_element(**changes: object) -> dict[str, object]:
         (with_element(greedy=True), "$.sequence[0].greedy", "applies to a loop", '"times": [1, null]'),
         (with_element(times=[1, None], greedy=1), "$.sequence[0].greedy", "this is 1", "true or false"),
         (with_element(times=[1, None], inner="loose"), "$.sequence[0].inner", "'loose'", "'strict'"),
-        (with_element(times=[1, None], gaps={"x": 3}), "$.sequence[0].gaps", "'x' is no repetition", "from 2"),
+        (
+            with_element(times=[1, None], gaps={"x": 3}),
+            "$.sequence[0].gaps",
+            "'x' is not the number of a repetition",
+            "from 2",
+        ),
         (with_element(times=[1, None], gaps={"2": []}), "$.sequence[0].gaps.2", "[] is not a length", "10 minutes"),
         (with_element(within_previous="5 foo"), "$.sequence[0].within_previous", "unknown unit 'foo'", "10 minutes"),
         (with_element(group=[]), "$.sequence[0]", "'name' is not known", "group"),

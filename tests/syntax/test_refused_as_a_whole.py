@@ -135,16 +135,16 @@ WHOLE: dict[str, tuple[Pattern, str, str, str]] = {
     "skip to nothing": (
         A.next("middle").skip(skip.to_last("midd")),
         "skip to_last('midd')",
-        "'midd' is no variable",
+        "'midd' is not a variable",
         "Did you mean 'middle'?",
     ),
     "skip to a not": (
         A.not_next("n").next("b").skip(skip.to_first("n")),
         "skip to_first('n')",
-        "'n' is a not",
+        "'n' is a negation",
         "takes events: a, b",
     ),
-    "skip to another case": (A.skip(skip.to_first("A")), "skip to_first('A')", "no variable", "Did you mean 'a'?"),
+    "skip to another case": (A.skip(skip.to_first("A")), "skip to_first('A')", "not a variable", "Did you mean 'a'?"),
 }
 
 
@@ -200,13 +200,13 @@ BY_HAND: dict[str, tuple[PatternTree, str, str, str]] = {
     "a not first": (
         tree_of(Not(NotLink.NOT_NEXT, "n"), Element(Link.NEXT, Variable("a"))),
         "not 'n'",
-        "the pattern cannot start with a not",
+        "the pattern cannot start with a negation",
         "Pattern.not_before('n')",
     ),
     "a not first in a later group": (
         tree_of(FIRST, Element(Link.NEXT, Sequence((Not(NotLink.NOT_NEXT, "n"), Element(Link.NEXT, Variable("b")))))),
         "not 'n'",
-        "group (n, b) cannot start with a not",
+        "group (n, b) cannot start with a negation",
         "takes an event",
     ),
     "begin in the middle": (tree_of(FIRST, replace(FIRST, body=Variable("b"))), "element 'b'", "'begin'", "first"),
@@ -244,14 +244,14 @@ BY_HAND: dict[str, tuple[PatternTree, str, str, str]] = {
     "an empty text": (
         tree_of(Element(Link.BEGIN, Variable("a", AllOf((SqlText("x"), SqlText(" ")))))),
         "element 'a'",
-        "empty text",
+        "condition is empty",
         "price > 10",
     ),
     "an empty AND": (tree_of(Element(Link.BEGIN, Variable("a", AnyOf(())))), "element 'a'", "no parts", "at least one"),
     "an empty fold": (
         tree_of(Element(Link.BEGIN, Variable("a", None, (Fold("z", "0", ""),)))),
         "fold 'z' of element 'a'",
-        "update is an empty",
+        "update is empty",
         "SQL text",
     ),
     "half a microsecond": (
@@ -271,7 +271,7 @@ BY_HAND: dict[str, tuple[PatternTree, str, str, str]] = {
     "no target": (
         replace(tree_of(FIRST), skip=Skip(SkipKind.TO_LAST)),
         "skip to_last(None)",
-        "no variable",
+        "not a variable",
         "events: a",
     ),
 }

@@ -22,11 +22,11 @@ class _Way(NamedTuple):
     state: int
     nots: tuple[Guard, ...] = ()
     trailing: tuple[Guard, ...] = ()
-    """The nots since the last element that was passed by: only these guard the end of a match (rule 7)."""
+    """The negations since the last element that was passed by: only these guard the end of a match (rule 7)."""
     greedy: tuple[int, ...] = ()
     having: tuple[int, ...] = ()
     whole: tuple[tuple[int, tuple[Guard, ...], tuple[int, ...]], ...] = ()
-    """Whole loops gone by: the waiting state of each, and the nots and greedy loops on the way to it (rule 16)."""
+    """Whole loops gone by: the waiting state of each, and the negations and greedy loops on the way to it (rule 16)."""
 
     def along(self, graph: Graph, step: Proceed) -> _Way:
         """The way one PROCEED further on."""

@@ -4,7 +4,7 @@ In: a checked tree whose spans are in the unit of the order column, and its boun
 
 Every construction adds states after a given state and says where it ends. It has two ends, because later elements
 must know whether anything was taken: `taken`, where at least one event was, and `empty`, where it was passed by.
-Bounded repetitions are unrolled. What appendix A does not have: links of every kind into groups, nots, greedy,
+Bounded repetitions are unrolled. What appendix A does not have: links of every kind into groups, negations, greedy,
 windows since the previous event, and iterations of a group that take nothing.
 """
 
@@ -87,7 +87,7 @@ class _Ends:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where an element is built: its path, the link into it, what is around it, and the nots directly after it."""
+    """Where an element is built: its path, the link into it, what is around it, and the negations directly after it."""
 
     path: Path
     entry: _Entry
@@ -155,7 +155,7 @@ class _Construction:
     def sequence(self, start: int, sequence: Sequence, place: _Place) -> _Ends:
         """Elements one after the other; the link into the sequence is that of the first (rule 2).
 
-        A loop that ends the sequence has the nots directly after it between its events (rule 7).
+        A loop that ends the sequence has the negations directly after it between its events (rule 7).
         """
         empty: int | None = start
         taken: int | None = None
@@ -221,7 +221,7 @@ class _Construction:
                 return self.all_of(start, element, members, place)
 
     def one_of(self, start: int, alternatives: tuple[Element, ...], place: _Place) -> _Ends:
-        """Every alternative in its place; the nots directly after it are directly after each (rule 13)."""
+        """Every alternative in its place; the negations directly after it are directly after each (rule 13)."""
         ends = [self.element(start, part, place.part(index)) for index, part in enumerate(alternatives)]
         return _Ends(self.join(*(end.taken for end in ends)), None)
 
@@ -274,7 +274,7 @@ class _Construction:
             if count < distinct or loop.maximum is None:
                 gap = _smaller(bound, _length(loop.gaps.before(count + 1)) if loop.gaps else None)
                 again = self.take(body, _Entry(loop.inner), taken[min(count, distinct - 1)], gap, begun)
-                # rule 7: the nots are in force between its events too
+                # rule 7: the negations are in force between its events too
                 wait = self.wait(state, again, place.nots)
                 greedy = (wait,) if loop.greedy else ()
             if count >= loop.minimum:
@@ -357,7 +357,7 @@ class _Construction:
         self.graph.proceeds[start].append(Proceed(target, nots, greedy, whole, skips, having))
 
     def after(self, start: int, nots: tuple[Guard, ...] = (), having: tuple[int, ...] = ()) -> int:
-        """A new state after `start`, with nots and a having on the way."""
+        """A new state after `start`, with negations and a having on the way."""
         state = self.graph.state()
         self.proceed(start, state, nots, having=having)
         return state
@@ -395,7 +395,7 @@ class _Construction:
 
 
 def _nots_after(elements: tuple[Element | Not, ...], index: int) -> list[Not]:
-    """The nots directly after an element."""
+    """The negations directly after an element."""
     nots: list[Not] = []
     for element in elements[index + 1 :]:
         if not isinstance(element, Not):

@@ -50,7 +50,7 @@ class Take:
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """A not: `window` is its own bound since the last taken event, which only a not at the end has."""
+    """A negation: `window` is its own bound since the last taken event, which only a negation at the end has."""
 
     link: NotLink
     predicate: int
@@ -62,8 +62,8 @@ class Proceed:
     """A step that handles no event.
 
     `nots` come into force on the way; `greedy` names waiting states of greedy loops that this step leaves or skips, and
-    `whole` says that these loops are whole; `skips` says that an element was passed by, so that earlier nots no longer
-    guard the end of the match (rule 7); `having` must hold for the step to be made (rule 15).
+    `whole` says that these loops are whole; `skips` says that an element was passed by, so that earlier negations no
+    longer guard the end of the match (rule 7); `having` must hold for the step to be made (rule 15).
     """
 
     target: int
@@ -94,7 +94,7 @@ class Continuation:
 class Ending:
     """A way for a match to end here: if `having` holds on arrival, once all that it waits for is decided.
 
-    `nots` are the trailing nots, which run their time (rule 7). `whole` are the ways on which whole loops that the
+    `nots` are the trailing negations, which run their time (rule 7). `whole` are the ways on which whole loops that the
     match ends at, or skips, would take another event: it counts if none of them ever can (rule 16). They lead nowhere.
     """
 
@@ -141,7 +141,7 @@ class Automaton:
     skip: Skip
     window: Window | None
     not_before: tuple[int, ...]
-    """Predicates of the nots at the start."""
+    """Predicates of the negations at the start."""
     looping: frozenset[str]
     """Variables that may take more than one event."""
     having: tuple[Predicate, ...] = ()

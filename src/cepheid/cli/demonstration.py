@@ -33,7 +33,7 @@ def add_to(commands: Any) -> None:
 def _at_least(least: int) -> Callable[[str], int]:
     def number(given: str) -> int:
         if not given.isdecimal() or int(given) < least:
-            raise argparse.ArgumentTypeError(f"{given!r} is no whole number of {least} or more")
+            raise argparse.ArgumentTypeError(f"{given!r} is not a whole number of {least} or more")
         return int(given)
 
     return number

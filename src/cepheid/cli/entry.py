@@ -40,6 +40,9 @@ examples:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; the exit code says whether it succeeded."""
     parser = _parser()
+    if not (sys.argv[1:] if arguments is None else arguments):
+        parser.print_help(sys.stderr)
+        return WRONG
     chosen = parser.parse_args(arguments)
     try:
         with warnings.catch_warnings():

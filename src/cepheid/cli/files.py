@@ -29,14 +29,14 @@ def is_file(path: str) -> bool:
 def text_of(path: str) -> str:
     """What a file holds."""
     if "\0" in path:
-        raise InputError(f"{path!r} is no path.")
+        raise InputError(f"{path!r} is not a path.")
     try:
         return Path(path).read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         raise InputError(f"there is no file {path!r}.") from None
     except UnicodeDecodeError as error:
         raise InputError(
-            f"{path} is not text: byte {error.start} is no UTF-8.\n  Jobs and patterns are text files in UTF-8."
+            f"{path} is not text: byte {error.start} is not UTF-8.\n  Jobs and patterns are text files in UTF-8."
         ) from None
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}.") from None

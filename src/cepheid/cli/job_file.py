@@ -148,7 +148,7 @@ def _job(data: dict[str, Any], directory: Path) -> Job:
             "pattern.\n  Leave one of them out."
         )
     if rules is None and ("file" in pattern) == ("text" in pattern):
-        raise InputError('[pattern] needs a file or a text, and not both.\n  For example: file = "pattern.json".')
+        raise InputError('[pattern] needs either file or text.\n  For example: file = "pattern.json".')
     sinks = dict(data.get("sinks", {}))
     drawn = sinks.pop("timeline", None)
     if not sinks and drawn is None:
@@ -184,7 +184,9 @@ def _streaming(is_stream: bool, data: dict[str, Any], draws: bool) -> Streaming 
     given, sinks = data.get("stream"), data.get("sinks", {})
     if not is_stream:
         if given is not None:
-            raise InputError("[stream] is given, but the source is no stream.\n  Write stream = true under [source].")
+            raise InputError(
+                "[stream] is given, but the source is not a stream.\n  Write stream = true under [source]."
+            )
         for name in ("late", "rejected", "rejected_rules"):
             if name in sinks:
                 raise InputError(f"[sinks.{name}] is for streams; a batch has no such rows.")
@@ -263,7 +265,7 @@ def _check(given: dict[str, Any], known: dict[str, Any], place: str) -> None:
             raise InputError(f"{place} has an unknown key {name!r}.\n  {hint[0].upper()}{hint[1:]}")
         kinds = known[name] if isinstance(known[name], tuple) else (known[name],)
         if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
-            words = {str: "a text", list: "a list", dict: "a section", int: "a whole number", bool: "true or false"}
+            words = {str: "a string", list: "a list", dict: "a section", int: "a whole number", bool: "true or false"}
             raise InputError(f"{place}: {name} = {value!r} is not {' or '.join(words[kind] for kind in kinds)}.")
 
 
@@ -272,7 +274,7 @@ def _listed(given: Any) -> tuple[str, ...]:
 
 
 def _texts(given: dict[str, Any]) -> dict[str, str]:
-    """Options as Spark takes them: all are texts."""
+    """Options as Spark takes them: all are strings."""
     return {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in given.items()}
 
 

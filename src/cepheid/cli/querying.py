@@ -77,6 +77,6 @@ def _table(given: str) -> tuple[str, str]:
     name, sign, path = given.partition("=")
     if not sign or not name.isidentifier() or not path:
         raise InputError(
-            f"--table {given!r} does not say which name stands for which file.\n  Write --table prices=prices.parquet."
+            f"--table {given!r} does not say which name belongs to which file.\n  Write --table prices=prices.parquet."
         )
     return name, path

@@ -6,19 +6,20 @@ In: the path of a directory. Out: a line for each file, and exit code 0 only if 
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
-from cepheid.errors import CepheidError
-from cepheid.rules.directory import Directory
+from cepheid.errors import CepheidError, InputError
+from cepheid.rules.directory import Contents, Directory
 
 
 def add_to(commands: Any) -> None:
     """Add the command to a parser."""
     test = commands.add_parser(
         "test",
-        help="run the examples that rule files carry",
+        help="run the examples in rule files",
         epilog="example: cepheid test rules/",
     )
     test.add_argument("rules", metavar="RULES", help="a directory of rule files")
@@ -27,7 +28,7 @@ def add_to(commands: Any) -> None:
 
 def check_rules(path: str) -> int:
     """Say which rules are right; 1 if some are not."""
-    contents = Directory(path).read()
+    contents = _read(path)
     console = Console(highlight=False, soft_wrap=True)
     for file in contents.files:
         key = f"by {', '.join(file.rule.partition_by)}" if file.rule.partition_by else "no key"
@@ -36,11 +37,21 @@ def check_rules(path: str) -> int:
     for one in contents.rejected:
         console.print(f"wrong  {one.reason}", markup=False)
     _say(console, len(contents.files), "rule", "right", len(contents.rejected), "wrong")
-    return 1 if contents.rejected or not contents.files else 0
+    return 1 if contents.rejected else 0
+
+
+def _read(path: str) -> Contents:
+    if Path(path).is_file():
+        remedy = f"Give a directory of rule files, or a pattern too: cepheid check {path} PATTERN."
+        raise InputError(f"{path!r} is a file.\n  {remedy}")
+    contents = Directory(path).read()
+    if not contents.files and not contents.rejected:
+        raise InputError(f"{path} has no rules.\n  A rule is a file whose name ends with .toml.")
+    return contents
 
 
 def _test(arguments: argparse.Namespace) -> int:
-    contents = Directory(arguments.rules).read()
+    contents = _read(arguments.rules)
     console = Console(highlight=False, soft_wrap=True)
     passed = failed = 0
     for one in contents.rejected:

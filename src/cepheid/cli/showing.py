@@ -37,7 +37,9 @@ def add_to(commands: Any) -> None:
     diagram = commands.add_parser(
         "diagram",
         help="draw a pattern",
-        epilog="examples: cepheid diagram pattern.json -o pattern.svg; cepheid diagram pattern.json --format text",
+        epilog="examples:\n  cepheid diagram pattern.json -o pattern.svg\n"
+        "  cepheid diagram pattern.json --format text\n",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     diagram.add_argument("pattern", metavar="PATTERN", help=HELP)
     diagram.add_argument("-o", "--output", metavar="FILE", help="the file to write; its ending selects the format")
@@ -47,13 +49,16 @@ def add_to(commands: Any) -> None:
     check = commands.add_parser(
         "check",
         help="check a pattern against the columns of data, or a directory of rules, without running it",
-        epilog="examples: cepheid check readings.parquet pattern.json --partition-by tag --order-by ts; "
-        "cepheid check rules/",
+        epilog="examples:\n  cepheid check readings.parquet pattern.json --partition-by tag --order-by ts\n"
+        "  cepheid check rules/\n",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     check.add_argument(
-        "data", metavar="DATA", help="a Parquet, .csv or .json file, or a directory of Parquet; or RULES"
+        "data",
+        metavar="DATA",
+        help="a Parquet, .csv or .json file, or a directory of Parquet; or a directory of rule files",
     )
-    check.add_argument("pattern", metavar="PATTERN", nargs="?", help=f"{HELP}; none for a directory of rule files")
+    check.add_argument("pattern", metavar="PATTERN", nargs="?", help=f"{HELP}; left out for a directory of rule files")
     check.add_argument("--partition-by", metavar="COLUMN", nargs="+", default=[], help="the key of the events")
     check.add_argument("--order-by", metavar="COLUMN", nargs="+", default=[], help="the time, then tie-breakers")
     check.set_defaults(run=_check)

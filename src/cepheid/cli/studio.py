@@ -17,7 +17,7 @@ examples:
   cepheid studio readings.csv
   cepheid studio --port 8123 --no-browser
 
-The page is served on this machine only, and only to who has the token in its address.
+The page is served on this machine only, and only to those who have the token in its address.
 """
 
 

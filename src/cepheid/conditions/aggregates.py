@@ -22,7 +22,7 @@ def of_one_variable(function: AggregateFunction, argument: Expression, span: Spa
     called = function.value
     for part in walk(argument):
         if isinstance(part, Aggregate):
-            raise condition_error(part.span, "an aggregate cannot stand inside another one", "use a fold")
+            raise condition_error(part.span, "an aggregate cannot contain another one", "use a fold")
     names = [part for part in walk(argument) if isinstance(part, Name)]
     bare = next((name for name in names if len(name.parts) == 1), None)
     if not names or bare is not None:

@@ -144,7 +144,7 @@ class _Binder:
         self, place: str, path: Path, inside: tuple[str, ...] = (), own: str | None = None, of: str | None = None
     ) -> Scope:
         """What can be read at a path: what comes before it, and what is inside. `of`: whose events are asked, where
-        that is no variable."""
+        that is not a variable."""
         readable, apart = readable_at(self._pattern.body, path)
         return replace(self._reading(place, (*readable, *inside), own, of), apart=apart)
 

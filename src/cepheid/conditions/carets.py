@@ -1,4 +1,4 @@
-"""Where a part of a condition stands in its text, and how an error shows it: the line with a caret line below.
+"""Where a part of a condition is in its text, and how an error shows it: the line with a caret line below.
 
 Comes in: a text and the range of the offending characters. Goes out: a `ConditionError`.
 Called by every module of this room; knows nothing of expressions.
@@ -27,7 +27,7 @@ class Span:
         line_end = self.text.find("\n", self.start)
         line_end = len(self.text) if line_end < 0 else line_end
         end = max(min(self.end, line_end), self.start + 1)
-        # A tab stays a tab below, so that the carets stand under their characters in every editor.
+        # A tab stays a tab below, so that the carets are under their characters in every editor.
         padding = "".join("\t" if character == "\t" else " " for character in self.text[line_start : self.start])
         return f"{self.text[line_start:line_end]}\n{padding}{'^' * (end - self.start)}"
 

@@ -1,6 +1,6 @@
 """Names → columns, aggregates and folds; types for every node; errors where a name or a type does not fit.
 
-Comes in: a parsed expression and the scope it stands in. Goes out: the bound expression, with implicit casts written
+Comes in: a parsed expression and its scope. Goes out: the bound expression, with implicit casts written
 in, so that evaluators need no coercion rules of their own. Called by `binding` alone.
 """
 
@@ -133,7 +133,7 @@ class Checker:
         schema = self._scope.schema
         if not self._scope.has_event:
             variable = self._scope.visible[-1] if self._scope.visible else "v"
-            problem = f"`{'.'.join(name.parts)}` is read of no variable, and there is no current event here"
+            problem = f"`{'.'.join(name.parts)}` names no variable, and there is no current event here"
             remedy = f"name a variable: LAST({variable}.{name.parts[-1]}), SUM({variable}.{name.parts[-1]}), …"
             raise self._error(name.span, problem, remedy)
         if schema is None:
@@ -170,7 +170,7 @@ class Checker:
         """What is inside a map or an array of structs, which Spark alone reads."""
         if column.type.kind is not Kind.OTHER:
             problem = f"`{column}` is a {column.type} and has no field `{fields[0]}`"
-            raise self._error(name.span, problem, f"`{name.parts[0]}` is also no variable of the pattern")
+            raise self._error(name.span, problem, f"`{name.parts[0]}` is not a variable of the pattern either")
         path = "".join(f".{quoted(part)}" for part in fields)
         return self._typed(SparkExpression("what is inside a map or an array", (column, path), span=name.span))
 
@@ -195,8 +195,8 @@ class Checker:
 
     def _check_readable(self, variable: str, span: Span | None) -> None:
         if variable in self._scope.nots:
-            remedy = "a not takes no events; only the elements that take events can be read"
-            raise self._error(span, f"`{variable}` is a not", remedy)
+            remedy = "a negation takes no events; only elements that take events can be read"
+            raise self._error(span, f"`{variable}` is a negation", remedy)
         if variable in self._scope.apart:
             remedy = "a match takes one alternative of a one_of; put what both need before it, or loop over the one_of"
             raise self._error(
@@ -231,7 +231,7 @@ class Checker:
             problem = f"{node.function.value} cannot be computed over values of type {argument.type}"
             remedy = "COUNT, FIRST and LAST take any type"
             if node.function is AggregateFunction.COUNT_DISTINCT:
-                remedy = "count a field, or a text made of it, such as to_json"
+                remedy = "count a field, or a string made from it, such as to_json"
             raise self._error(argument.span or node.span, problem, remedy)
         argument = inside.coerce(argument, found[0])
         return Aggregate(node.function, variable, argument, node.offset, type=found[1], span=node.span)
@@ -294,7 +294,7 @@ class Checker:
         if operator in COMPARISONS or operator is Operator.IN:
             alike, together = self._alike(operator.value, operands, span)
             compared = Operation(operator, alike, type=types.BOOLEAN, span=span)
-            # The engine holds texts as codes, which a literal has none of.
+            # The engine holds strings as codes, which a literal has none of.
             is_moved = together.kind is Kind.STRING and operator is not Operator.NULL_SAFE_EQUAL
             return moved_inside(compared) if is_moved and not has_null(alike) else compared
         if operator in ARITHMETIC:

@@ -129,7 +129,7 @@ def truth(operand: Evaluate) -> Evaluate:
 
 
 def conjunction(parts: tuple[Evaluate, ...]) -> Evaluate:
-    """False as soon as one part is, so that a part can guard those behind it; unknown if one is unknown."""
+    """False as soon as one part is, so that a part can guard those after it; unknown if one is unknown."""
 
     def evaluate(event: Event, taken: Taken) -> bool | None:
         result: bool | None = True

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import operator as python
 from collections.abc import Callable
+from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any
 
@@ -35,7 +36,7 @@ from cepheid.conditions.expression import (
     SparkExpression,
     walk,
 )
-from cepheid.conditions.functions.table import function_of
+from cepheid.conditions.functions.table import CALLABLE, function_of
 from cepheid.conditions.predicate import Predicate
 from cepheid.conditions.types import Kind
 from cepheid.errors import ConditionError, EvaluationError
@@ -97,11 +98,12 @@ def compile_expression(expression: Expression) -> Evaluate:
         case PythonCall(function=function):
             return closures.python_call(function)
         case SparkExpression(function=function_name):
+            near = get_close_matches(function_name.strip("`").upper(), CALLABLE, 1, 0.75)
             raise condition_error(
                 expression.span,
-                f"{function_name} is computed by Spark only",
-                "is it spelt as Spark spells it? Then run the pattern on a DataFrame with `match`, compute it as a "
-                "column, or use a Python callable",
+                f"{function_name} is {'not known here' if near else 'computed by Spark only'}",
+                f"{f'did you mean `{near[0].lower()}`? A function of Spark' if near else 'if Spark has it, it'} needs "
+                "a DataFrame and `match`; or compute it as a column first, or use a Python callable",
             )
         case SparkColumn():
             problem = "a Spark Column is computed by Spark only"

@@ -1,7 +1,7 @@
 """Expressions: what a condition means, as a small tree of frozen nodes.
 
 `parser` makes them from text, with names as they were written; `binding` gives names and types a meaning; `evaluation`
-and later stages read them. Nodes are equal if they mean the same: where they stood in a text is not compared.
+and later stages read them. Nodes are equal if they mean the same: where they were in the text is not compared.
 `str(node)` is SQL that parses to the same node again.
 """
 
@@ -86,7 +86,7 @@ class AggregateFunction(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """What every node has: its type, UNKNOWN until bound to a schema, and where it stood in a text."""
+    """What every node has: its type, UNKNOWN until bound to a schema, and where it was in the text."""
 
     type: DataType = field(default=types.UNKNOWN, kw_only=True)
     span: Span | None = field(default=None, compare=False, repr=False, kw_only=True)
@@ -252,7 +252,7 @@ class SparkColumn(Expression):
 
 @dataclass(frozen=True, slots=True)
 class SparkExpression(Expression):
-    """SQL over the current event that only Spark can evaluate: its text, cut where columns (at first: names) stand."""
+    """SQL over the current event that only Spark can evaluate: its text, cut where columns (at first: names) occur."""
 
     function: str
     """What is outside the portable subset, as an error would call it."""

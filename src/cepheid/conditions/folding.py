@@ -54,7 +54,7 @@ class _FoldInProgress:
         raise AssertionError("a fold's update reads no aggregate")
 
     def events(self) -> Mapping[str, list[Event]]:
-        raise AssertionError("a fold's update is no callable")
+        raise AssertionError("a fold's update is not a callable")
 
 
 def updated_fold(fold: BoundFold) -> Callable[[Any, Event], Any]:

@@ -1,7 +1,7 @@
 """Measures: SQL over what a match's variables have taken, as columns of the result.
 
-Comes in: texts by name, a pattern tree and the schema of its events. Goes out: `Measure`s, texts cut where aggregates
-stand, or a `ConditionError`. What stands around the aggregates is any SQL: whoever computes the aggregates puts columns
+Comes in: SQL by name, a pattern tree and the schema of its events. Goes out: `Measure`s, the SQL cut where aggregates
+occur, or a `ConditionError`. What is around the aggregates is any SQL: whoever computes the aggregates puts columns
 in their places and lets Spark, or the portable evaluator, compute the rest.
 """
 
@@ -133,7 +133,7 @@ class _Cut:
 
 
 def _pieces(expression: Expression) -> Iterator[str | Aggregate]:
-    """The expression's SQL, cut where aggregates stand."""
+    """The expression's SQL, cut where aggregates occur."""
     found: list[Aggregate] = []
 
     def marked(node: Expression) -> Expression:

@@ -35,7 +35,7 @@ def read(
     parser: Callable[[list[Token], str], exp.Expr | None] = parse_tokens,
 ) -> _Read:
     """What a reader makes of a text's syntax tree; where there is none, or it is nested too deeply, that is said.
-    `parser` is for texts of a wider grammar than that of conditions."""
+    `parser` is for text of a wider grammar than that of conditions."""
     if not isinstance(text, str):
         raise ConditionError("condition", f"{text!r} is not text", 'a condition is SQL text, such as "amount > 100"')
     try:
@@ -48,7 +48,9 @@ def read(
     try:
         node = parser(tokens, text)
         if node is None:
-            raise condition_error(Span(text, 0, len(text)), "this is no value", "write what must hold, such as a > 1")
+            raise condition_error(
+                Span(text, 0, len(text)), "this is not a value", "write what must hold, such as a > 1"
+            )
         return reader(node)
     except ParseError as error:
         raise _syntax_error(text, tokens, error) from None

@@ -1,6 +1,6 @@
 """Expression → SQL text that parses to the same expression.
 
-Called through `str(expression)`. Parentheses stand only where precedence asks for them.
+Called through `str(expression)`. Parentheses are written only where precedence asks for them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from cepheid.conditions.expression import (
 )
 from cepheid.conditions.types import DAYS, DataType, Kind
 
-# In Spark all predicates that stand behind their operand (IS NULL, IN, LIKE) bind less than a comparison.
+# In Spark all predicates that come after their operand (IS NULL, IN, LIKE) bind less than a comparison.
 _OR, _AND, _NOT, _POSTFIX, _COMPARE, _SUM, _PRODUCT, _ATOM = range(8)
 _PRECEDENCE = {
     Operator.OR: _OR,
@@ -56,7 +56,7 @@ _PRECEDENCE = {
 }
 _BEHIND = frozenset(operator for operator, precedence in _PRECEDENCE.items() if precedence == _POSTFIX)
 _PATTERNS = frozenset({"LIKE", "RLIKE"})
-"""Functions that are written as predicates behind their operand."""
+"""Functions that are written as predicates after their operand."""
 _SUFFIX = {Kind.BYTE: "Y", Kind.SHORT: "S", Kind.LONG: "L", Kind.FLOAT: "F", Kind.DOUBLE: "D", Kind.DECIMAL: "BD"}
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z_0-9]*\Z")
 # A few words that the grammar would not read as a name.
@@ -164,7 +164,7 @@ def _negation(operand: Expression) -> tuple[str, int]:
 
 
 def _behind(operation: Operation, negated: bool) -> str:
-    """A predicate that stands behind its operand, where its NOT is written as well."""
+    """A predicate that comes after its operand, where its NOT is written as well."""
     operator, operands = operation.operator, operation.operands
     subject = _write(operands[0], _COMPARE if operator.value.startswith("IS ") else _SUM)
     if operator.value.startswith("IS "):

@@ -17,7 +17,7 @@ _INTEGRAL_DIGITS = {Kind.BYTE: 3, Kind.SHORT: 5, Kind.INT: 10, Kind.LONG: 20}
 
 
 def common(left: DataType, right: DataType) -> DataType | None:
-    """The type that two values are brought to before they are compared or stand in one place (CASE, COALESCE, IN)."""
+    """The type that two values are brought to before they are compared or used in one place (CASE, COALESCE, IN)."""
     if left == right or right.kind is Kind.NULL:
         return left
     if left.kind is Kind.NULL:
@@ -59,7 +59,7 @@ def _common_number(left: DataType, right: DataType) -> DataType:
     first, second = as_decimal(left), as_decimal(right)
     whole = max(first.precision - first.scale, second.precision - second.scale)
     scale = max(first.scale, second.scale)
-    # Beyond 38 digits those behind the point go first, all of them if need be; results of arithmetic keep six.
+    # Beyond 38 digits those after the point go first, all of them if need be; results of arithmetic keep six.
     excess = max(0, whole + scale - types.MAX_PRECISION)
     return DataType(Kind.DECIMAL, whole + scale - excess, max(0, scale - excess))
 

@@ -45,7 +45,7 @@ from cepheid.errors import ConditionError
 
 
 def _flat(call: Call) -> Call:
-    """Texts joined to joined texts are all joined at once."""
+    """Strings joined to joined strings are all joined at once."""
     if call.name != "CONCAT":
         return call
     operands: list[Expression] = []
@@ -145,7 +145,7 @@ class Reader:
     def _name(self, node: exp.Expr) -> Expression:
         if isinstance(node.this, exp.Star):
             remedy = "name a column; `v.*` works only in COUNT(v.*)"
-            raise self.error(node, f"`{self._source(node)}` is no value", remedy)
+            raise self.error(node, f"`{self._source(node)}` is not a value", remedy)
         assert isinstance(node, exp.Column)
         return Name(tuple(part.name for part in node.parts), span=self._span(node))
 
@@ -192,7 +192,7 @@ class Reader:
         call = Call(function.name, tuple(map(self.read, operands)), span=self._span(node))
         problem = function.wanted(call) if function.wanted is not None else None
         if problem is not None:
-            raise self.error(operands[1], problem, "write the escape twice where it stands for itself")
+            raise self.error(operands[1], problem, "write the escape character twice where it means itself")
         return _flat(call)
 
     def _escape(self, node: exp.Expr) -> Expression:

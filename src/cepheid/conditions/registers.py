@@ -299,7 +299,7 @@ class _NothingTaken:
         raise AssertionError("an aggregate's argument reads no fold")
 
     def events(self) -> Mapping[str, list[Event]]:
-        raise AssertionError("an aggregate's argument is no callable")
+        raise AssertionError("an aggregate's argument is not a callable")
 
 
 NOTHING_TAKEN = _NothingTaken()

@@ -27,7 +27,7 @@ class Scope:
     """How an error calls the place."""
     schema: Schema | None
     all_variables: tuple[str, ...]
-    """Every name of the pattern, nots included, so that a wrong one can be told from an unknown one."""
+    """Every name of the pattern, negations included, so that a wrong one can be told from an unknown one."""
     visible: tuple[str, ...]
     nots: frozenset[str]
     own: str | None = None

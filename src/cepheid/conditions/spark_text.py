@@ -29,7 +29,7 @@ def spark_expression(text: str, node: exp.Expr) -> SparkExpression:
 
 
 def _refuse(text: str, node: exp.Expr) -> None:
-    """Raises for what has no meaning here, wherever in the node it stands."""
+    """Raises for what has no meaning here, wherever in the node it is."""
     for part in node.walk():
         refused = refusal(part)
         name = part.name.upper() if isinstance(part, exp.Anonymous) else ""
@@ -50,7 +50,7 @@ def called(node: exp.Expr) -> str:
 
 
 def _pieces(text: str, node: exp.Expr) -> tuple[str | Expression, ...]:
-    """The text, cut where names of columns and parameters stand; the arguments of lambdas are no columns."""
+    """The text, cut where names of columns and parameters occur; the arguments of lambdas are no columns."""
     parameters = {
         parameter.name.lower() for function in node.find_all(exp.Lambda) for parameter in function.expressions
     }

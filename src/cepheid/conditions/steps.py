@@ -90,19 +90,26 @@ class Steps:
     def key_name(self, place: int, tables: Sequence[Sequence[str]]) -> str:
         """What the column of a key is called: as a column of the events is spelt that has this name and is the key
         itself. A column that is something else cannot share its name."""
-        name = self.keys[place]
+        name = spelt = self.keys[place]
         for number, columns in enumerate(tables):
             found = next((column for column in columns if column.casefold() == name.casefold()), None)
             if found is None:
                 continue
+            spelt = found
             for _, step in self.of_table(number):
                 if step.keys[place].strip("`").casefold() != found.casefold():
                     raise InputError(
                         f"partition_by: {name!r} is a key, {step.keys[place]} for {step.called}, and also a column of "
                         f"{self.called(number)}.\n  Give the key another name, such as {name + '_key'!r}."
                     )
-            return found
-        return name
+        return spelt
+
+    def array_of_that_name(self, place: int) -> InputError:
+        """A key cannot have the name of a column of arrays: the key is one of the values, the column has them all."""
+        return InputError(
+            f"partition_by: {self.keys[place]!r} is a key and also a column of arrays, each of whose values is a key.\n"
+            f"  Give the key another name, such as {self.keys[place] + '_key'!r}."
+        )
 
     def bound(self, place: int, step: Step, schema: Schema, pattern: PatternTree) -> Expression:
         """The expression of one key for one step, over the columns of its table."""
@@ -224,12 +231,12 @@ def _by_element(given: Mapping[Any, Any], elements: tuple[str, ...], argument: s
             hint = did_you_mean(str(name), elements) or f"they are: {', '.join(elements)}"
             shared = "\n  A table that all elements share is given by itself: a list of dicts, pandas, a DataFrame."
             hint = _sentence(hint) + (shared if what == "a table" else "")
-            raise InputError(f"{argument} has {name!r}, which is no element of the pattern.\n  {hint}")
+            raise InputError(f"{argument} has {name!r}, which is not an element of the pattern.\n  {hint}")
         found[folded[name.casefold()]] = value
     missing = [name for name in elements if name not in found]
     if missing:
         said = ", ".join(repr(name) for name in missing)
-        raise InputError(f"{argument} says nothing of {said}.\n  Give {what} for each element, negations included.")
+        raise InputError(f"{argument} does not mention {said}.\n  Give {what} for each element, negations included.")
     return found
 
 

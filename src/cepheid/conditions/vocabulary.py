@@ -79,7 +79,7 @@ REFUSED_NODES: dict[type[exp.Expr], tuple[str, str]] = {
     exp.Filter: ("FILTER is not supported in aggregates", "write CASE WHEN … THEN … END inside the aggregate"),
     exp.IgnoreNulls: ("IGNORE NULLS is not needed", "aggregates over a variable always skip NULLs; leave it out"),
     exp.RespectNulls: ("RESPECT NULLS is not supported", "aggregates over a variable always skip NULLs"),
-    exp.Star: ("`*` is no value", "name a column; a variable's events are counted by COUNT(v.*)"),
+    exp.Star: ("`*` is not a value", "name a column; a variable's events are counted by COUNT(v.*)"),
     exp.Parameter: ("parameters are not supported", "write the value itself"),
     exp.CurrentTimestamp: _MOMENT,
     exp.CurrentDate: _MOMENT,
@@ -116,7 +116,7 @@ _UNITS = frozenset(_UNIT_WORDS.split())
 
 
 def refusal(node: exp.Expr) -> tuple[str, str] | None:
-    """What is wrong with a node wherever it stands, and what would be right; None if nothing is."""
+    """What is wrong with a node wherever it is, and what would be right; None if nothing is."""
     if not isinstance(node, exp.Anonymous):
         return REFUSED_NODES.get(type(node))
     return refused_function(node.name, len(node.expressions))

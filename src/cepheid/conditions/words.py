@@ -1,6 +1,6 @@
 """SQL's own words in a condition: where they are names of columns, and where they begin what no condition may hold.
 
-In: the tokens of a text. Out: the same tokens, in which words that stand where only a name can are names; or the token
+In: the tokens of a text. Out: the same tokens, in which words are names where only a name can be; or the token
 at which a query or a statement begins. Called by `dialect` and `parser`.
 """
 
@@ -63,14 +63,14 @@ def _is_word(token: Token) -> bool:
 
 
 def _begins_value(previous: Token | None) -> bool:
-    """Whether a value must begin behind this token."""
+    """Whether a value must begin after this token."""
     if previous is None or previous.text in _SIGNS or previous.text in _OPENING:
         return previous is None or previous.token_type is not TokenType.STRING
     return _is_word(previous) and previous.text.upper() in _PREFIX
 
 
 def _follows_value(following: Token | None) -> bool:
-    """Whether this token can stand behind a value, and behind nothing else."""
+    """Whether this token can come after a value, and after nothing else."""
     if following is None or following.token_type is TokenType.STRING:
         return following is None
     if following.text in _SIGNS or following.text in _ENDING:

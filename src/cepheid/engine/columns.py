@@ -49,8 +49,8 @@ class Columns(NamedTuple):
     forbidden: npt.NDArray[np.int64]
     """Where single starts are forbidden (`to_next`): the moment at which this event was, ALLOWED if at none."""
     before: npt.NDArray[np.int64]
-    """For each not at the start, ordinal and time of the last event before this one that satisfies it; of a not that
-    reads variables, row and time of the last one that may."""
+    """For each negation at the start, ordinal and time of the last event before this one that satisfies it; for one
+    that reads variables, row and time of the last one that may."""
 
 
 def columns(events: Events, tables: Tables, texts: pa.Array | None = None) -> Columns:
@@ -149,7 +149,7 @@ def values_of(events: Events, tables: Tables) -> list[pa.Array | pa.ChunkedArray
 
 
 def texts_in(values: Sequence[pa.Array | pa.ChunkedArray], tables: Tables, known: pa.Array) -> pa.Array:
-    """All texts among the values, behind those known before."""
+    """All strings among the values, after those known before."""
     found = [known]
     for array, expression in zip(values, tables.columns, strict=True):
         if expression.type.kind is Kind.STRING:

@@ -54,7 +54,7 @@ def match_partitions(
 ) -> tuple[Assignments, Assignments]:
     """All matches and timeouts of whole partitions; `bounds` says where each begins, and where the last ends.
 
-    `finish`: whether the input ends behind the last event, time only moves on to a `moment`, or nothing happens.
+    `finish`: whether the input ends after the last event, time only moves on to a `moment`, or nothing happens.
     `where`: how an error calls a partition and an event. `sift`: which of the matches stay.
     """
     capacity = _capacity(columns)
@@ -108,7 +108,7 @@ class Matcher(State):
     """A pattern's runs over a stream whose partitions live on from call to call, each in a slot of its own."""
 
     def columns_of(self, events: Events) -> Columns:
-        """The columns of further events, with texts coded as the live runs know them."""
+        """The columns of further events, with strings coded as the live runs know them."""
         self.add_texts(values_of(events, self.tables))
         return columns(events, self.tables, self.texts)
 

@@ -98,6 +98,7 @@ def match_rows(
             time,
             rows.bounds,
             tables.params,
+            tables.ahead,
             progress.places,
             room,
             cursor,
@@ -247,7 +248,7 @@ def _near_holds(test: Near, near: list[pa.Array], rows: RowValues, candidates: M
 
 
 def _values(tables: RowTables, rows: RowValues) -> tuple[Integers, npt.NDArray[np.uint64], Integers]:
-    """The columns that tests read, as 64-bit integers; which of them are known; the ranks of the tables' texts and of
+    """The columns that tests read, as 64-bit integers; which of them are known; the ranks of the tables' strings and of
     the names of the variables."""
     fixed = pa.array([*tables.texts, *tables.variables], pa.string())
     arrays = [None if column == ROW else rows.of(column) for column in tables.columns]

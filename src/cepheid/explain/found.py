@@ -21,7 +21,7 @@ from cepheid.explain.text.document import Explanation
 from cepheid.explain.text.execution import Execution
 from cepheid.explain.text.explaining import explain
 from cepheid.explain.timeline.timelines import Timeline, timeline
-from cepheid.explain.why.asking import Inquiry, Question, ask
+from cepheid.explain.why.asking import Inquiry, Question, ask, wrong_key
 from cepheid.explain.why.document import Why
 from cepheid.explain.why.following import MOST_ROWS
 from cepheid.explain.why.funnel import Funnel
@@ -163,6 +163,8 @@ class FoundRows(Found):
         return why_match(self._question(), match_id, self._search.options)
 
     def _inquiry(self, key: Mapping[str, Any] | None = None, most_rows: int = MOST_ROWS) -> Inquiry:
+        if key is not None and not isinstance(key, Mapping):
+            raise wrong_key(key)
         known = (None if key is None else tuple(key.items()), most_rows)
         if known not in self._inquiries:
             self._inquiries[known] = ask(self._question(key, most_rows), self._search.options)
@@ -189,9 +191,7 @@ class FoundRows(Found):
     def unmatched_table(self) -> pa.Table:
         """The rows that are in no match."""
         if self._search.events.own:
-            raise InputError(
-                "unmatched: elements have keys or tables of their own, so that a row may have several keys."
-            )
+            raise InputError("unmatched: elements have their own keys or tables, so a row may have several keys.")
         events, automaton = self._prepared()
         taken = run(automaton, events, self._search.options)[0].row
         return unmatched(events, taken, self._columns().names)

@@ -1,4 +1,4 @@
-"""What the grammar could not read, in words for users: where, what stands there, what was expected, what may be meant.
+"""What the grammar could not read, in words for users: where, what is there, what was expected, what may be meant.
 
 In: lark's error. Out: ours. Called by `reading` alone.
 """
@@ -95,6 +95,8 @@ def _at_the_end(source: Source, base: int, end: int, expected: set[str]) -> Malf
 
 def _remedy(token: str, before: str, expected: set[str]) -> str:
     word = token.upper()
+    if word in ("SELECT", "WITH", "MATCH_RECOGNIZE") and not before:
+        return "Give only what MATCH_RECOGNIZE ( … ) contains; cepheid.sql runs whole queries."
     if word in ("INITIAL", "SEEK"):
         return f"{word} belongs to row patterns in WINDOW; a MATCH_RECOGNIZE clause has no such word. Leave it out."
     if token in (")", "|") and "CARET" in expected and _IN_EXPRESSION not in expected:
@@ -114,7 +116,7 @@ def _remedy(token: str, before: str, expected: set[str]) -> str:
 
 
 def _shown(expected: set[str]) -> str:
-    """What could stand at the place, in one sentence."""
+    """What could be at the place, in one sentence."""
     if _IN_EXPRESSION in expected:
         known = ["an expression"] + [name for name in ("AS",) if name in expected]
     else:

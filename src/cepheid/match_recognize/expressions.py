@@ -18,7 +18,7 @@ from cepheid.conditions.parser import read
 from cepheid.conditions.reader import Reader
 from cepheid.conditions.source import Range
 from cepheid.conditions.spark_text import STAYS_TOGETHER, called
-from cepheid.conditions.vocabulary import NOT_DETERMINISTIC, REFUSED_NODES, SPARK_AGGREGATES, is_unit
+from cepheid.conditions.vocabulary import REFUSED_NODES, SPARK_AGGREGATES, is_unit, refused_function
 from cepheid.rowpattern.expression import Mode, RowCall
 
 NAVIGATION = ("FIRST", "LAST", "PREV", "NEXT")
@@ -49,7 +49,7 @@ _REFUSED = {
     **{kind: why for kind, why in REFUSED_NODES.items() if kind not in (exp.Distinct, exp.Filter, exp.Star)},
     exp.Window: _WINDOW,
     exp.Order: ("ORDER BY is not supported in aggregates", "rows are in the order of the clause's ORDER BY"),
-    exp.Star: ("`*` is no value", "name a column; rows are counted by COUNT(*) and COUNT(v.*)"),
+    exp.Star: ("`*` is not a value", "name a column; rows are counted by COUNT(*) and COUNT(v.*)"),
 }
 
 
@@ -99,7 +99,7 @@ class _RowReader(Reader):
         if _is_call(node):
             return self._call_of(node, mode, None, node)
         if mode is not None:
-            problem = f"{mode.value} stands only before FIRST, LAST and aggregates"
+            problem = f"{mode.value} is only allowed before FIRST, LAST and aggregates"
             raise self.error(node, problem, f"leave {mode.value} out, or write {mode.value} LAST(…)")
         refusal = _REFUSED.get(type(node))
         if refusal is not None:
@@ -112,13 +112,13 @@ class _RowReader(Reader):
     def _call_of(self, node: exp.Expr, mode: Mode | None, condition: exp.Expr | None, whole: exp.Expr) -> Expression:
         function, span = node.name.upper(), self._span(whole)
         if mode is not None and function not in ("FIRST", "LAST") and function not in AGGREGATES:
-            problem = f"{mode.value} stands only before FIRST, LAST and aggregates, not before {function}"
+            problem = f"{mode.value} is only allowed before FIRST, LAST and aggregates, not before {function}"
             remedy = f"leave {mode.value} out"
             if function in ("PREV", "NEXT"):
                 remedy = f"write it inside: {function}({mode.value} LAST(…))"
             raise self.error(whole, problem, remedy)
         if condition is not None and function not in AGGREGATES:
-            raise self.error(whole, f"FILTER stands after aggregates, not after {function}", "leave it out")
+            raise self.error(whole, f"FILTER follows an aggregate, not {function}", "leave it out")
         arguments, distinct = list(node.expressions), False
         if len(arguments) == 1 and isinstance(arguments[0], exp.Distinct):
             if function not in AGGREGATES:
@@ -147,7 +147,7 @@ class _RowReader(Reader):
         return None
 
     def _for_spark(self, node: exp.Expr) -> Expression:
-        """What is outside the portable subset: its text, cut where names and calls stand."""
+        """What is outside the portable subset: its text, cut where names and calls occur."""
         span = self._span(node)
         parameters = {p.name.lower() for function in node.find_all(exp.Lambda) for p in function.expressions}
         found: list[tuple[int, int, Expression]] = []
@@ -172,10 +172,8 @@ class _RowReader(Reader):
                 name = Name(tuple(part.name for part in node.parts), span=Span(self._text, start, end))
                 found.append((start, end, name))
             return
-        refusal = _REFUSED.get(type(node))
-        function = node.name.upper() if isinstance(node, exp.Anonymous) else ""
-        if refusal is None and function in NOT_DETERMINISTIC:
-            refusal = (f"{function.lower()}() gives another value each time", "compute it as a column of the input")
+        is_function = isinstance(node, exp.Anonymous)
+        refusal = refused_function(node.name, len(node.expressions)) if is_function else _REFUSED.get(type(node))
         if refusal is not None:
             raise condition_error(self._span(node), *refusal)
         for child in node.iter_expressions():

@@ -74,7 +74,7 @@ def first_clause(text: str, original: str, shift: int, from_position: int = 0) -
         begin = _input_begins(tokens, at)
         if begin is None:
             remedy = "Write a table or a query in parentheses before it: FROM trades MATCH_RECOGNIZE (…) AS m."
-            raise source.error(shown, "MATCH_RECOGNIZE stands after a table", remedy)
+            raise source.error(shown, "MATCH_RECOGNIZE must follow a table", remedy)
         start = tokens[begin].start
         return FoundClause(
             Range(start, tokens[close].end), text[start : token.start].strip(), _with_sql(text, tokens, begin), pattern

@@ -1,6 +1,6 @@
 """The text of a MATCH_RECOGNIZE clause → `RowPattern`.
 
-In: a text, and where in it the clause stands. Out: the row pattern, names of variables resolved, or an error that shows
+In: a text, and where in it the clause is. Out: the row pattern, names of variables resolved, or an error that shows
 the place (rule 7.1). What needs the columns of the input is checked by `rowpattern.binding`.
 """
 
@@ -84,7 +84,7 @@ class _Parts:
         if rows is RowsPerMatch.ALL_WITH_UNMATCHED and any(isinstance(node, Exclusion) for node in walk(pattern)):
             raise self._source.error(
                 self._range(self._parts["rows"]),
-                "WITH UNMATCHED ROWS cannot stand with an exclusion {- … -} in the pattern",
+                "WITH UNMATCHED ROWS cannot be combined with an exclusion {- … -} in the pattern",
                 "Leave one of the two out: a row could be both excluded and unmatched.",
             )
         measures = tuple(self._measure(tree) for tree in self._trees("measures"))
@@ -184,7 +184,7 @@ class _Parts:
             return Skip(SkipTo.NEXT_ROW)
         # rule 1.2: SKIP TO v means SKIP TO LAST v
         to = SkipTo.FIRST if "TO_FIRST" in kinds else SkipTo.LAST
-        return Skip(to, self._known(words[-1], names, "is no variable of the pattern"))
+        return Skip(to, self._known(words[-1], names, "is not a variable of the pattern"))
 
     def _subsets(self, primary: tuple[str, ...]) -> tuple[Subset, ...]:
         subsets: list[Subset] = []
@@ -194,9 +194,9 @@ class _Parts:
             name = folded(name_token)
             taken = {each.casefold() for each in (*primary, *(subset.name for subset in subsets))}
             if name.casefold() in taken:
-                remedy = "A union variable has a name of its own, which the pattern does not use."
+                remedy = "Give the union variable a name that the pattern does not use."
                 raise self._source.error(self._range(name_token), f"{name} is already a variable", remedy)
-            problem = "is no variable of the pattern itself; a union is of variables that occur in PATTERN"
+            problem = "is not a variable of the pattern itself; a union consists of variables that occur in PATTERN"
             found = tuple(self._known(token, primary, problem) for token in members if isinstance(token, Token))
             subsets.append(Subset(name, tuple(dict.fromkeys(found))))
         return tuple(subsets)

@@ -102,5 +102,5 @@ class _Structure:
         assert isinstance(token, Token)
         if not token.isdecimal():
             place = Range(self._base + (token.start_pos or 0), self._base + (token.end_pos or 0))
-            raise self._source.error(place, f"`{token}` is no whole number", "Bounds are whole numbers: A{2,5}.")
+            raise self._source.error(place, f"`{token}` is not a whole number", "Bounds are whole numbers: A{2,5}.")
         return int(token)

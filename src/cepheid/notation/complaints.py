@@ -1,4 +1,4 @@
-"""What the grammar could not read, in words for users: where, what stands there, what was expected, what may be meant.
+"""What the grammar could not read, in words for users: where, what is there, what was expected, what may be meant.
 
 In: lark's error. Out: ours. Called by `reading` alone.
 """
@@ -62,7 +62,7 @@ _KEYWORDS = {
 }
 _ARROWS = ("__ANON_0", "__ANON_1", "__ANON_2", "MINUS", "TILDE")
 OUTLINE = (
-    "A text looks like: shelf[reader = 'SHELF'] ~> !counter[reader = 'COUNTER'] ~> exit[reader = 'EXIT'] within 12 "
+    "For example: shelf[reader = 'SHELF'] ~> !counter[reader = 'COUNTER'] ~> exit[reader = 'EXIT'] within 12 "
     "hours, skip past last event; or, in SASE, EVENT SEQ(SHELF x, EXIT z) WITHIN 12 hours."
 )
 
@@ -76,7 +76,7 @@ def complaint(source: Source, error: UnexpectedInput) -> MalformedPatternError:
     if isinstance(error, UnexpectedToken) and error.token.type == "$END":
         return _at_the_end(source, expected)
     start = error.pos_in_stream or 0
-    token = _word_at(source.text, start)  # lark's own may be longer than what stands there for a reader
+    token = _word_at(source.text, start)  # lark's own may be longer than what is there for a reader
     if isinstance(error, UnexpectedCharacters) and token[:1] in ("'", '"', "`"):
         return source.error(Range(start, start + 1), "a quote is opened but not closed", f"Close it with {token[:1]}.")
     if source.text.startswith("/*", start):
@@ -111,7 +111,7 @@ def _remedy(token: str, start: int, expected: set[str]) -> str:
 
 
 def _shown(expected: set[str]) -> str:
-    """What could stand at the place, in one sentence."""
+    """What could be at the place, in one sentence."""
     if expected & set(_ARROWS):
         expected = expected | {"LINK"}
     if "SQL" in expected:

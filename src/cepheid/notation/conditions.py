@@ -37,7 +37,7 @@ class Conditions:
         return self.sql(place)
 
     def sql(self, place: Range) -> SqlText:
-        """SQL text as it stands."""
+        """SQL text as it is."""
         text = self.source.of(place)
         start = place.start + len(text) - len(text.lstrip())
         text = text.strip()

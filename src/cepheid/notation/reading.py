@@ -190,7 +190,7 @@ class _Reading:
         found = _trees(part, "condition")
         return self._conditions.read(_within_brackets(found[0])) if found else None
 
-    # ── quantifiers and what stands in < > ───────────────────────────────────────────────────────────────────────
+    # ── quantifiers and what is in < > ───────────────────────────────────────────────────────────────────────
 
     def _quantified(self, quantifier: Tree[Token], element: Element) -> Element:
         signs = {token.type for token in _tokens(quantifier)}
@@ -299,7 +299,7 @@ class _Reading:
             if part.data in ("befores", "sequence"):
                 continue
             if part.data in clauses:
-                raise self._source.error(_range(part), f"`{part.data}` can stand once", "Leave one of the two out.")
+                raise self._source.error(_range(part), f"`{part.data}` is given twice", "Leave one of the two out.")
             clauses[str(part.data)] = part
         return clauses
 

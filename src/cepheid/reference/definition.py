@@ -51,7 +51,7 @@ def evaluate(
 
 @dataclass(frozen=True, slots=True)
 class _Waiting:
-    """An end that waits: for nots to run their time (rule 7), and until whole loops can take no more (rule 16)."""
+    """An end that waits: for negations to run their time (rule 7), and until whole loops can take no more (rule 16)."""
 
     nots: tuple[Not, ...]
     whole: tuple[Way, ...]
@@ -138,7 +138,7 @@ class _Definition:
         return min(deadlines, default=_NEVER)
 
     def _deadline(self, partial: _Partial, part: Way | Not) -> int | float:
-        """When time runs out for a way, or a not at the end has guarded long enough; an event at that time is out."""
+        """When time runs out for a way, or for a negation at the end; an event at that time is out."""
         window = self._tree.window
         deadlines = [self._times[partial.start] + window.length if isinstance(window, Span) else _NEVER]
         if isinstance(part, Not):
@@ -187,7 +187,7 @@ class _Definition:
         return self._deadline(partial, part) <= moment.at
 
     def _is_decided(self, partial: _Partial, part: Way | Not, moment: _Moment) -> bool:
-        """Whether a not at the end has held until its own moment, or a whole loop can take no more (rules 7, 16)."""
+        """Whether a negation at the end has held until its moment, or a whole loop can take no more (rules 7, 16)."""
         if self._is_over(partial, part, moment):
             return True
         # what has no deadline waits for an event; at the end of the input none comes any more
@@ -227,7 +227,7 @@ class _Definition:
         self._decide(self._times[index], timeouts, matches)
 
     def _wait_on(self, partial: _Partial, end: _Waiting, index: int) -> _Waiting | None:
-        """What an end still waits for after an event; None if a not is violated or a whole loop takes the event."""
+        """What an end waits for after an event; None if a negation is violated or a whole loop takes the event."""
         if any(self._violates(partial, negation, index) for negation in end.nots):
             return None
         met = [(way, *self._meet(partial, way, index)) for way in end.whole]

@@ -1,7 +1,7 @@
 """The ways through a pattern: from the element that took last to every element that could take next.
 
 Comes in: the pattern tree and a position in it. Goes out: the ways onward, each with all that the rules tie to it
-(link, bounds, nots, untils, greedy loops and havings gone by), and the ends that can be reached without taking any
+(link, bounds, negations, untils, greedy loops and havings gone by), and the ends that can be reached without taking any
 more. Knows nothing of events; `definition` walks the ways along a list of them and is the only caller.
 """
 
@@ -124,7 +124,7 @@ class _Iteration:
 
 @dataclass(frozen=True, slots=True)
 class _Passage:
-    """What a way has gone by so far; `closing` are the nots after the last element that it skipped."""
+    """What a way has gone by so far; `closing` are the negations after the last element that it skipped."""
 
     nots: tuple[Not, ...] = ()
     closing: tuple[Not, ...] = ()
@@ -139,7 +139,7 @@ class _Passage:
         return replace(self, nots=_union(self.nots, nots))
 
     def skipping(self) -> _Passage:
-        # rule 7: a not whose following elements are all skipped does not delay the end
+        # rule 7: a negation whose following elements are all skipped does not delay the end
         return replace(self, closing=())
 
     def beyond(self, loop: Loop | None, way: Way) -> _Passage:
@@ -182,7 +182,7 @@ class Walker:
         if _may_repeat(loop, frame):
             again = Frame(frame.index, frame.iterations + 1, frame.taking + 1)
             gap = loop.gaps.before(again.taking) if loop.gaps else None
-            # rule 7: a not directly after a loop is in force between its events as well
+            # rule 7: a negation directly after a loop is in force between its events as well
             guarded = passage.guarded_by(self._nots_after(enclosing, frame.index))
             repetition = self._taking(enclosing, again, _Entry.into(loop.inner, element), _length(gap), guarded)
             yield repetition
@@ -327,7 +327,7 @@ class Walker:
         return element
 
     def _nots_after(self, enclosing: tuple[_Iteration, ...], index: int) -> tuple[Not, ...]:
-        """The nots directly after an element, before anything else; also those after what it ends (rule 7)."""
+        """The negations directly after an element, before anything else; also those after what it ends (rule 7)."""
         nots: list[Not] = []
         body = self._body(enclosing)
         if isinstance(body, Sequence):

@@ -123,8 +123,8 @@ class OnlineEvaluator:
         self._now = max(self._now, time)
 
     def end_of_input(self) -> None:
-        """No further event comes: count windows end, and nots that wait for a next event; then time moves to infinity
-        (rule 10)."""
+        """No further event comes: count windows end, and negations that wait for a next event; then time moves to
+        infinity (rule 10)."""
         if self._times:
             self._moment(self._now, ended_window=inf, is_end=True)
             self._fall_due(inf, including=False)
@@ -279,7 +279,7 @@ class OnlineEvaluator:
     def _moment(self, time: Moment, ended_window: Moment | None = None, is_end: bool = False) -> None:
         """Everything that falls due at one moment: timeouts first, then matches (rule 9).
 
-        `ended_window`: the count windows of runs that started at or before this event end now. `is_end`: nots that
+        `ended_window`: the count windows of runs that started at or before this event end now. `is_end`: negations that
         would wait for a next event without end are decided as well.
         """
         if self._forbidden_at is not None and time > self._forbidden_at:
@@ -351,7 +351,7 @@ class OnlineEvaluator:
         return Verdict.MATCHED if is_due else Verdict.ONCE_PER  # rule 19
 
     def _happened_before(self, run: Run) -> bool:
-        """Whether a not at the start is violated (rule 7)."""
+        """Whether a negation at the start is violated (rule 7)."""
         tests = [self._tests[index] for index in self.automaton.not_before]
         if not tests:
             return False

@@ -1,6 +1,6 @@
 """What an evaluator answers: the matches and timeouts of one partition.
 
-Plain data that both evaluators give and the tests compare. Events stand here as their index in the list given.
+Plain data that both evaluators give and the tests compare. An event is its index in the list given.
 """
 
 from __future__ import annotations

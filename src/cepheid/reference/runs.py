@@ -14,7 +14,7 @@ Moment = int | float
 
 @dataclass(slots=True)
 class Place:
-    """A position of the automaton that a run stands at, with what is still open there."""
+    """A position of the automaton that a run is at, with what is still open there."""
 
     position: Position
     open: list[Continuation]
@@ -25,8 +25,8 @@ class Place:
 
 @dataclass(slots=True)
 class Pending:
-    """An ending that waits: for its trailing nots, each with the moment up to which it guards, and until whole loops
-    can take no more, each with the moment at which its time is over."""
+    """An ending that waits: for its trailing negations, each with the moment up to which it guards, and until whole
+    loops can take no more, each with the moment at which its time is over."""
 
     nots: list[tuple[Guard, Moment]]
     whole: list[tuple[Continuation, Moment]]

@@ -78,7 +78,7 @@ _OF_VERDICT = {
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How one way of a run ended. `take` is None for the end of a match that waited for its nots or for wholeness."""
+    """How one way of a run ended. `take` is None for a match that waited at its end for negations or for wholeness."""
 
     take: Take | None
     cause: Cause
@@ -104,7 +104,7 @@ class TracedRun:
     deadline: Moment
     """When time is over for the last of these."""
     waits_at_end: bool
-    """Whether it was a match but for nots or wholeness at its end."""
+    """Whether it was a match but for negations or wholeness at its end."""
     fate: Fate = Fate.WAITING
     ended: list[Ended] = field(default_factory=list)
     children: int = 0

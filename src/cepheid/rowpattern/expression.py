@@ -1,4 +1,4 @@
-"""What expressions of MEASURES and DEFINE read: nodes that stand among those of `conditions.expression`.
+"""What expressions of MEASURES and DEFINE read: nodes that occur among those of `conditions.expression`.
 
 `RowCall` is what the parser makes of FIRST, LAST, PREV, NEXT, CLASSIFIER, MATCH_NUMBER and aggregates. `binding` turns
 calls and names into *reads*: a `Value` is what an expression over one row gives on the row at a `Place`; a `Folded` is

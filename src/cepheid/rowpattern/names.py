@@ -68,7 +68,7 @@ class Names:
         if found is None:
             near = did_you_mean(name, self.variables)
             remedy = near or f"the variables are {', '.join(self.variables)}"
-            raise condition_error(span, f"`{name}` is no variable of the pattern", remedy)
+            raise condition_error(span, f"`{name}` is not a variable of the pattern", remedy)
         return found
 
 
@@ -142,8 +142,8 @@ class ExpressionBinder(Checker):
     def _navigated(self, call: RowCall, inner: Expression) -> _Argument:
         for node in walk(inner):
             if isinstance(node, RowCall) and node.function not in ("CLASSIFIER", "MATCH_NUMBER"):
-                remedy = "only FIRST and LAST may stand inside PREV and NEXT, directly: PREV(LAST(v.column, 1), 2)"
-                raise condition_error(node.span, f"{node.function} cannot stand inside {call.function} here", remedy)
+                remedy = "only FIRST and LAST may be inside PREV and NEXT, directly: PREV(LAST(v.column, 1), 2)"
+                raise condition_error(node.span, f"{node.function} cannot be inside {call.function} here", remedy)
         argument = self._argument(inner, call.span)
         if not any(
             isinstance(node, Name) or (isinstance(node, RowCall) and node.function == "CLASSIFIER")
@@ -178,7 +178,7 @@ class ExpressionBinder(Checker):
             variable, one = None, call.arguments[0]
         for node in (node for part in call.children for node in walk(part)):
             if isinstance(node, RowCall) and node.function not in ("CLASSIFIER", "MATCH_NUMBER"):
-                problem = f"{node.function} cannot stand inside {call.function}"
+                problem = f"{node.function} cannot be inside {call.function}"
                 raise condition_error(node.span, problem, "an aggregate reads the columns of each row alone")
         if call.function == "COUNT_IF":
             one = Operation(Operator.CASE, (one, Literal(1, type=types.INT), _NULL), span=one.span)
@@ -245,7 +245,7 @@ class _RowBinder(Checker):
         if schema is not None and schema.find(head) is None:
             near = did_you_mean(head, (*self._names.variables, *schema.names))
             remedy = (
-                near or f"the variables are {', '.join(self._names.variables)}; columns stand without the table's name"
+                near or f"the variables are {', '.join(self._names.variables)}; write columns without the table's name"
             )
             raise condition_error(name.span, f"`{head}` is neither a variable of the pattern nor a column", remedy)
 

@@ -60,7 +60,7 @@ def shown_columns(columns: Sequence[str], names: tuple[str, ...] | None) -> tupl
 
 
 def time_unit(kind: pa.DataType, name: str, offending: str = "") -> SpanUnit:
-    """What times of an order column count; refuses a column that cannot hold times. `offending` says more of texts."""
+    """What the times of a column count; refuses a column that cannot hold times. `offending`: more about strings."""
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
         return SpanUnit.MICROSECOND
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
@@ -68,9 +68,9 @@ def time_unit(kind: pa.DataType, name: str, offending: str = "") -> SpanUnit:
     remedy = "Order by a timestamp, a date or a number first; further columns break ties."
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):  # as times are in CSV files
         remedy += (
-            f'\n  {offending}Texts become times by pd.to_datetime(df["{name}"], errors="coerce") of pandas, '
-            f"datetime.fromisoformat of Python\n  or try_to_timestamp({name}) of Spark, with NULL for what is no time; "
-            'nulls="drop" leaves such rows out.'
+            f'\n  {offending}Strings become times with pd.to_datetime(df["{name}"], errors="coerce") of pandas, '
+            f"datetime.fromisoformat of Python\n  or try_to_timestamp({name}) of Spark, with NULL for what is not a "
+            'time; nulls="drop" leaves such rows out.'
         )
     raise InputError(
         f"order_by={name!r} has type {kind}; the first order column is the time of the events.\n  {remedy}"
@@ -157,7 +157,7 @@ def _no_time(column: pa.ChunkedArray) -> str:
     if not wrong or len(wrong) == sum(text is not None for text in texts):
         return ""
     row = pc.index(column, wrong[0]).as_py()
-    return f"Row {row} holds {wrong[0]!r}, which is no time, while other rows hold times.\n  "
+    return f"Row {row} holds {wrong[0]!r}, which is not a time, while other rows hold times.\n  "
 
 
 def _is_time(text: str) -> bool:

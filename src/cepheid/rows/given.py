@@ -30,7 +30,7 @@ def _table(rows: object) -> pa.Table:
         return pa.Table.from_batches([rows])
     if isinstance(rows, str | os.PathLike):
         raise InputError(
-            f"rows are {rows!r}, which is no rows.\n"
+            f"rows are {rows!r}, which is a string or a path.\n"
             "  Read the file first, for instance with pyarrow.csv.read_csv or pandas.read_parquet."
         )
     if type(rows).__module__.startswith("pyspark."):
@@ -89,7 +89,7 @@ def _distinct(table: pa.Table) -> pa.Table:
 
 
 def _plain(table: pa.Table) -> pa.Table:
-    """Views of texts as texts: Arrow cannot pick rows of a view yet."""
+    """Views of strings as strings: Arrow cannot pick rows of a view yet."""
     for index, field in enumerate(table.schema):
         if pa.types.is_string_view(field.type) or pa.types.is_binary_view(field.type):
             kind = pa.large_string() if pa.types.is_string_view(field.type) else pa.large_binary()

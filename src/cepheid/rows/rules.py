@@ -34,7 +34,7 @@ from cepheid.rows.views import ALWAYS, View, words_of
 from cepheid.rule import Rule, named
 
 TEXTS = pa.map_(pa.string(), pa.string())
-"""The type of `measures`: rules have measures of different names and types, so values are texts."""
+"""The type of `measures`: rules have measures of different names and types, so values are strings."""
 
 
 @dataclass(frozen=True, slots=True)

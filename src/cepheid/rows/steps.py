@@ -71,6 +71,9 @@ def joined(
     codes, count = partition_codes(keys, names, frozenset()) if names else (np.zeros(len(rows), np.int64), 1)
     _, first, inverse = np.unique(rows * max(count, 1) + codes, return_index=True, return_inverse=True)
     everything = _concatenated(tables, steps)
+    for place, name in enumerate(names):
+        if name in everything.column_names and _is_array(everything.schema.field(name).type):
+            raise steps.array_of_that_name(place)
     result = everything.drop_columns([name for name in names if name in everything.column_names])
     result = result.take(pa.array(rows[first]))
     for name in names:
@@ -119,12 +122,16 @@ def _values(table: pa.Table, expression: Expression) -> pa.Array:
 
 def _single(values: pa.Array) -> tuple[Integers, pa.Array]:
     """The places that have a value, and the value; a place with an array has one for each value of it."""
-    if not (pa.types.is_list(values.type) or pa.types.is_large_list(values.type)):
+    if not _is_array(values.type):
         places = np.flatnonzero(values.is_valid().to_numpy(zero_copy_only=False))
         return places, values.take(pa.array(places))
     parents, flat = pc.list_parent_indices(values), pc.list_flatten(values)
     valid = flat.is_valid()
     return parents.filter(valid).cast(pa.int64()).to_numpy(), flat.filter(valid)
+
+
+def _is_array(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
 
 
 def _key(steps: Steps, place: int, gathered: Sequence[_Entries]) -> pa.ChunkedArray:

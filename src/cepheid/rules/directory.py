@@ -72,9 +72,7 @@ class Directory:
                 continue
             other = taken.setdefault(file.rule.name.lower(), shown)
             if other != shown:
-                reason = (
-                    f"{shown}: {other} has a rule named {file.rule.name!r} already.\n  Give each a name of its own."
-                )
+                reason = f"{shown}: {other} has a rule named {file.rule.name!r} already.\n  Give each its own name."
                 rejected.append(Rejected(shown, reason))
             else:
                 files.append(file)

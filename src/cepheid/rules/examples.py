@@ -88,11 +88,13 @@ def _expected(match: object, events: int, known: list[str]) -> Taken:
     taken: dict[str, list[int]] = {}
     for variable, given in match.items():
         if variable not in known:
-            raise InputError(f"the match {dict(match)} has {variable!r}, which is no variable.\n  There are: {known}.")
+            raise InputError(
+                f"the match {dict(match)} has {variable!r}, which is not a variable.\n  There are: {known}."
+            )
         taken[variable] = given if isinstance(given, list) else [given]
         for number in taken[variable]:
             if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= events:
-                raise InputError(f"the match {dict(match)}: {number!r} is none of the {events} events.\n  {remedy}")
+                raise InputError(f"the match {dict(match)}: {number!r} is not one of the {events} events.\n  {remedy}")
     return _taken(taken)
 
 

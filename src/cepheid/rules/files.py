@@ -53,7 +53,7 @@ _KEYS: dict[str, tuple[type, ...]] = {
     "parameters": (dict,),
     "examples": (list,),
 }
-_WORDS: dict[type, str] = {str: "a text", list: "a list", dict: "a section"}
+_WORDS: dict[type, str] = {str: "a string", list: "a list", dict: "a section"}
 _AT = re.compile(r" \(at (line \d+, column \d+|end of document)\)$")
 
 
@@ -73,7 +73,7 @@ def read_file(path: Path, shown: str) -> RuleFile:
         text = path.read_text(encoding="utf-8-sig")
         data = tomllib.loads(text)
     except UnicodeDecodeError as error:
-        raise InputError(f"{shown}: byte {error.start} is no UTF-8.\n  A rule is a text file in UTF-8.") from None
+        raise InputError(f"{shown}: byte {error.start} is not UTF-8.\n  A rule is a text file in UTF-8.") from None
     except OSError as error:
         raise InputError(f"{shown} cannot be read: {error.strerror or error}.") from None
     except tomllib.TOMLDecodeError as error:
@@ -103,7 +103,7 @@ def _check(data: Mapping[str, Any], text: str, shown: str) -> None:
         if name not in _KEYS:
             near = get_close_matches(name, _KEYS, 1)
             hint = f"Did you mean {near[0]!r}?" if near else f"Known are: {', '.join(_KEYS)}."
-            raise InputError(f"{place}: {name!r} is no key of a rule.\n  {hint}")
+            raise InputError(f"{place}: {name!r} is not a key of a rule.\n  {hint}")
         if not isinstance(value, _KEYS[name]):
             kinds = " or ".join(_WORDS[kind] for kind in _KEYS[name])
             raise InputError(f"{place}: {name} = {value!r} is not {kinds}.")

@@ -67,10 +67,10 @@ class PatternSet:
         severity: str | None = None,
         tags: str | Iterable[str] = (),
     ) -> PatternSet:
-        """The set with one rule more: a `Pattern`, or its text in the printed notation, as SASE or as JSON.
+        """The set with one more rule: a `Pattern`, or its text in the printed notation, as SASE or as JSON.
 
-        `partition_by` names the columns whose values all events of a match share. `measures` are computed of each
-        match; `severity` and `tags` are given out with it.
+        `partition_by` names the columns whose values all events of a match share. `measures` are computed for each
+        match; `severity` and `tags` are reported with it.
         """
         rule = made_rule(name, pattern, partition_by, measures, severity, tags)
         _refuse_double(rule, self._rules)
@@ -93,7 +93,7 @@ class PatternSet:
         """The rules of a table, a row each: a Spark DataFrame, a pandas DataFrame, an Arrow table or dicts.
 
         The columns `name` and `text` are needed; `partition_by`, `severity`, `tags` and `type_column` are read if they
-        are there. Keys and tags are arrays, or texts with commas.
+        are there. Keys and tags are arrays, or strings with commas.
         """
         from cepheid.rules.tables import rules_of
 
@@ -155,8 +155,8 @@ class PatternSet:
 
         A match of any rule is one row: `rule`, the columns of all keys (NULL where a rule has another key), `match_id`,
         `start_time`, `end_time`, `events` (an array of `variable`, `sequence` and `event`), `measures` (a map of
-        texts), `severity` and `tags`. `found["name"]` is what `Pattern.match` returns for that rule. `columns` selects
-        what events show; the other arguments are those of `Pattern.match_batch`.
+        strings), `severity` and `tags`. `found["name"]` is what `Pattern.match` returns for that rule. `columns`
+        selects what events show; the other arguments are those of `Pattern.match_batch`.
         """
         from cepheid.spark.rules.batch import RulesInDataFrame, RulesPlan
         from cepheid.spark.session import require_dataframe
@@ -279,4 +279,4 @@ def _refuse_double(rule: Rule, known: Mapping[str, Rule]) -> None:
     other = next((one for name, one in known.items() if name.lower() == rule.name.lower()), None)
     if other is not None:
         places = f" ({other.place} and {rule.place})" if other.place or rule.place else ""
-        raise InputError(f"there are two rules named {rule.name!r}{places}.\n  Give each a name of its own.")
+        raise InputError(f"there are two rules named {rule.name!r}{places}.\n  Give each its own name.")

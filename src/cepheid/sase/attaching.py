@@ -3,7 +3,7 @@
 A conjunct belongs to the last component that it mentions: when that one's event comes, all that it reads is known. One
 that mentions a negated component belongs to that. One that needs all events of a repeating component belongs to the
 component that follows it. In: a `Query`. Out: SQL conditions as the rooms below know them, where the component's own
-columns stand bare. Called by `reading`.
+columns have no prefix. Called by `reading`.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class _Attaching:
             raise self._names.error(
                 conjunct.place,
                 f"this condition is about two negated components, `{first}` and `{second}`",
-                "Each is a negation of its own: write one condition for each.",
+                "They are two negations: write one condition for each.",
             )
         if negated:
             self._check_negated(conjunct, references, negated[0])
@@ -90,7 +90,7 @@ class _Attaching:
         return self._position_behind(last, own) if any(r.is_of_all for r in own) and not _running(own) else last
 
     def _position_behind(self, last: int, own: list[Reference]) -> int:
-        """The component behind a repeating one, for a condition on all of its events."""
+        """The component after a repeating one, for a condition on all of its events."""
         name = self._components[last].name
         of_all = next(reference for reference in own if reference.is_of_all)
         of_one = next((reference for reference in own if not reference.is_of_all), None)
@@ -114,7 +114,7 @@ class _Attaching:
 
     def _check_negated(self, conjunct: Conjunct, references: list[Reference], position: int) -> None:
         if not any(not component.negated for component in self._components[:position]):
-            return  # a not at the start is decided when the match is complete: it can read everything
+            return  # a negation at the start is decided when the match is complete: it can read everything
         later = next((r for r in references if r.position > position), None)
         if later is None:
             return
@@ -126,7 +126,7 @@ class _Attaching:
         attribute = ".".join(later.read.parts[1:])
         raise self._names.error(
             later.read.place,
-            f"`{read}` comes behind `{negated}`, and a negated component is decided when its event comes",
+            f"`{read}` comes after `{negated}`, and a negated component is decided when its event comes",
             f"Write [{attribute}] if it is equal in all events; otherwise compare with what comes before: {earlier}."
             if same
             else f"Compare with what comes before it: {earlier}.",

@@ -1,4 +1,4 @@
-"""What the grammar could not read, in words for users: where, what stands there, what was expected, what may be meant.
+"""What the grammar could not read, in words for users: where, what is there, what was expected, what may be meant.
 
 In: lark's error. Out: ours. Called by `parsing` alone.
 """
@@ -40,9 +40,7 @@ _WORDS = {
     "$END": "the end",
 }
 _IN_CONDITIONS = {"NAME", "INDEXED", "SIGN"}
-_OUTLINE = (
-    "A text looks like: EVENT SEQ(SHELF x, !(COUNTER y), EXIT z) WHERE [tag] AND z.price > x.price WITHIN 12 hours."
-)
+_OUTLINE = "For example: EVENT SEQ(SHELF x, !(COUNTER y), EXIT z) WHERE [tag] AND z.price > x.price WITHIN 12 hours."
 
 
 def complaint(source: Source, error: UnexpectedInput) -> MalformedPatternError:
@@ -93,7 +91,7 @@ def _remedy(source: Source, token: str, start: int, expected: set[str]) -> str:
     if token.upper() == "RETURN":
         return "There is no RETURN: a match holds all events that its components take."
     if token.upper() == "SEQ":
-        return "SEQ cannot stand inside SEQ: list all components in one."
+        return "SEQ cannot contain another SEQ: list all components in one."
     if token == "!" and "RPAR" in expected:
         return "Put a comma before a negated component."
     if token.upper() in _CLAUSES and {"COMMA", "RPAR"} <= expected and not _IN_CONDITIONS & expected:
@@ -101,13 +99,13 @@ def _remedy(source: Source, token: str, start: int, expected: set[str]) -> str:
     clauses = [name for name in _KEYWORDS.values() if name.split()[0] == token.upper()]
     if clauses:
         if token.upper() in source.text[:start].upper().split():
-            return f"{clauses[0]} can stand once. {_shown(expected)}"
+            return f"{clauses[0]} is given twice. {_shown(expected)}"
         return f"The clauses come in this order: EVENT, TYPED BY, WHERE, STRATEGY, WITHIN, SKIP. {_shown(expected)}"
     return _shown(expected)
 
 
 def _shown(expected: set[str]) -> str:
-    """What could stand at the place, in one sentence."""
+    """What could be at the place, in one sentence."""
     in_conditions = bool(_IN_CONDITIONS & expected)
     known = ["a condition"] if in_conditions else [_WORDS[name] for name in _WORDS if name in expected]
     known += [_SIGNS[name] for name in _SIGNS if name in expected and (name == "RPAR" or not in_conditions)]

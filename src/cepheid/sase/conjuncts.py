@@ -24,7 +24,7 @@ class ColumnRead:
     parts: tuple[str, ...]
     place: Range
     aggregate: str | None
-    """The aggregate that it stands in, such as SUM."""
+    """The aggregate that it is in, such as SUM."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def _columns(node: exp.Expr) -> Iterator[ColumnRead]:
 
 
 def _parameters(column: exp.Column) -> set[str]:
-    """The parameters of the lambdas that a column stands in: these are no columns."""
+    """The parameters of the lambdas that a column is in: these are no columns."""
     found: set[str] = set()
     around = column.parent
     while around is not None:

@@ -111,7 +111,7 @@ def _strategies(element: Element) -> Iterator[tuple[Strategy, str]]:
 
 
 def _components(tree: PatternTree, strategy: Strategy) -> Iterator[WrittenComponent]:
-    """The components of the body, without the nots that a strategy implies."""
+    """The components of the body, without the negations that a strategy implies."""
     elements = tree.body.elements
     implied = False
     for number, element in enumerate(elements):

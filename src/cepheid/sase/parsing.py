@@ -1,4 +1,4 @@
-"""SASE text → `Query`: the grammar finds the clauses, this module reads what stands in them.
+"""SASE text → `Query`: the grammar finds the clauses, this module reads what is in them.
 
 In: text. Out: a `Query`, or an error that shows the place. Called by the room's `read`.
 """
@@ -174,7 +174,7 @@ class _Parts:
                 name = unquoted(str(_tokens(part)[0]))
                 if name.casefold() not in wanted:
                     remedy = f"Name those of SEQ that take events: {', '.join(wanted.values())}."
-                    raise self._source.error(_range(part), f"`{name}` is no component that takes events", remedy)
+                    raise self._source.error(_range(part), f"`{name}` is not a component that takes events", remedy)
                 named.add(name.casefold())
         missing = [name for folded, name in wanted.items() if folded not in named]
         if missing:
@@ -196,7 +196,7 @@ class _Parts:
         hint = f"Did you mean {near[0]}? " if near else ""
         raise self._source.error(
             _range(token),
-            f"`{token}` is no strategy",
+            f"`{token}` is not a strategy",
             f"{hint}There are skip_till_any_match (the default), skip_till_next_match and strict.",
         )
 
@@ -212,7 +212,7 @@ class _Parts:
         if name.casefold() not in takers:
             raise self._source.error(
                 _range(rest[0]),
-                f"`{name}` is no component that takes events",
+                f"`{name}` is not a component that takes events",
                 f"Skip to one of: {', '.join(takers.values())}.",
             )
         return Skip(_SKIPS[kind.type], takers[name.casefold()], or_fail=len(rest) > 1)
@@ -229,7 +229,9 @@ class _Parts:
                 return to_span(int(number) if number.isdecimal() else float(number), "WITHIN")
             if len(rest) == 1 and re.fullmatch("events?", rest[0], re.IGNORECASE):
                 if not number.isdecimal():
-                    raise self._source.error(_range(number), f"{number} is no number of events", "Give a whole number.")
+                    raise self._source.error(
+                        _range(number), f"{number} is not a number of events", "Give a whole number."
+                    )
                 return EventCount(whole_number(int(number), "WITHIN", "WITHIN"))
             return to_span(text, "WITHIN")
         except MalformedPatternError as error:

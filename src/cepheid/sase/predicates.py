@@ -51,7 +51,7 @@ class _Body:
         return self._tokens[position + 1] if position + 1 < len(self._tokens) else None
 
     def _gap(self, position: int) -> None:
-        """What stands between two tokens: blanks, and comments, which are left out."""
+        """What is between two tokens: blanks, and comments, which are left out."""
         if position == 0:
             return
         place = Range(self._tokens[position - 1].end_pos or 0, self._tokens[position].start_pos or 0)
@@ -95,7 +95,7 @@ class _Body:
     # ── equivalences ─────────────────────────────────────────────────────────────────────────────────────────────
 
     def _is_equivalence(self, position: int) -> bool:
-        """Brackets behind a value are an item of an array; elsewhere they are an equivalence."""
+        """Brackets after a value are an item of an array; elsewhere they are an equivalence."""
         if position == 0:
             return True
         before = self._tokens[position - 1]
@@ -118,7 +118,7 @@ class _Body:
         raise AssertionError("the grammar balances brackets")
 
     def _equivalence(self, position: int) -> int:
-        """Reads `[a, b]` and gives the position behind it."""
+        """Reads `[a, b]` and gives the position after it."""
         end = self._closing(position)
         place = Range(_range(self._tokens[position]).start, _range(self._tokens[end]).end)
         inside = self._tokens[position + 1 : end]
@@ -129,7 +129,7 @@ class _Body:
             or any(token.type != "COMMA" for token in commas)
         ):
             remedy = "Name attributes that are equal in all events: [tag] or [tag, store]."
-            raise self._source.condition_error(place, "this is no equivalence", remedy)
+            raise self._source.condition_error(place, "this is not an equivalence", remedy)
         following = self._next(end)
         behind_is_fine = following is None or following.type == "RPAR" or following in ("∧", "∨")
         if not behind_is_fine and following is not None and following.upper() not in ("AND", "OR"):

@@ -1,7 +1,7 @@
 """The condition of a component → conjuncts of WHERE, in which every column says of which component it is.
 
-In: a component with its condition, where its own columns stand bare. Out: what each conjunct means, and how SASE says
-it. Called by `writing`.
+In: a component with its condition, where its own columns have no prefix. Out: what each conjunct means, and how SASE
+says it. Called by `writing`.
 """
 
 from __future__ import annotations

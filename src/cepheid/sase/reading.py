@@ -97,7 +97,7 @@ class _Reading:
                 raise source.error(
                     component.name_place,
                     f"the name `{component.name}` is already taken",
-                    "Give every component a name of its own; upper and lower case are the same.",
+                    "Give every component its own name; upper and lower case are the same.",
                 )
             taken[component.name.casefold()] = component
         first, last = self.query.components[0], self.query.components[-1]
@@ -169,7 +169,7 @@ class _Reading:
                 yield Not(NotLink.NOT_FOLLOWED_BY, self._passed_over(component), condition)
 
     def _passed_over(self, component: Component) -> str:
-        """The name of the not behind a repeating component under skip till next match.
+        """The name of the negation after a repeating component under skip till next match.
 
         There the component takes every event that it can, unless the next component takes it: no such event is passed
         over on the way to that.

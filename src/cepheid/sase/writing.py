@@ -27,14 +27,14 @@ Conjuncts: TypeAlias = tuple[tuple[WrittenComponent, tuple[Said, ...]], ...]
 """The conditions of each component, in the order of SEQ."""
 
 _LINE = 110
-"""Conditions that fit into so many characters stand on one line."""
+"""Conditions that fit into so many characters are written on one line."""
 
 
 def write(tree: PatternTree, type_column: str | None = None) -> str:
     """The pattern as SASE text.
 
     `type_column` holds the types, and whoever reads the text must give it as well. Where it is not given, it is the
-    column that most components compare with texts, and the text names it (TYPED BY) unless it is `type`.
+    column that most components compare with strings, and the text names it (TYPED BY) unless it is `type`.
     """
     strategy, components = components_of(tree)
     conjuncts = tuple((component, said(component, components)) for component in components)
@@ -107,7 +107,7 @@ class _Writing:
 
 
 def _type_column(conjuncts: Conjuncts) -> str:
-    """The column that most components compare with texts."""
+    """The column that most components compare with strings."""
     counted: Counter[str] = Counter()
     for _, parts in conjuncts:
         compared = [part.compared for part in parts]

@@ -35,8 +35,8 @@ def narrowed(rows: pa.Table) -> pa.Table:
 
 
 def cells_of(rows: pa.Table, bounds: list[int], keys: tuple[str, ...]) -> pa.Array:
-    """The rows between each two bounds as one binary value. Texts of `keys` are written once a cell: a key usually has
-    many rows."""
+    """The rows between each two bounds as one binary value. Strings of `keys` are written once a cell: a key usually
+    has many rows."""
     sink = pa.BufferOutputStream()
     offsets = [0]
     for begin, end in pairwise(bounds):
@@ -52,7 +52,7 @@ def cells_of(rows: pa.Table, bounds: list[int], keys: tuple[str, ...]) -> pa.Arr
 
 
 def rows_of(cell: pa.Buffer) -> pa.Table:
-    """The rows of a cell, with the types that they had; texts of keys are still dictionaries."""
+    """The rows of a cell, with the types that they had; strings of keys are still dictionaries."""
     rows = pa.ipc.open_stream(cell).read_all()
     for index, field in enumerate(rows.schema):
         if field.metadata and _ORIGINAL in field.metadata:

@@ -1,6 +1,6 @@
 """What a job from the command line needs of Spark: rows, writing with counts, and how far it is.
 
-In: settings, places and formats as texts. Out: DataFrames, counts. The commands themselves are in `cli`.
+In: settings, places and formats as strings. Out: DataFrames, counts. The commands themselves are in `cli`.
 """
 
 from __future__ import annotations

@@ -88,7 +88,7 @@ def _with_all_rows(plan: BatchPlan) -> BatchPlan:
     movement = replace(plan.movement, shuffle="packed")
     if plan.steps is not None:
         raise InputError(
-            "broken and unmatched: elements have keys or tables of their own, so that a row may have several keys.\n"
+            "broken and unmatched: elements have their own keys or tables, so a row may have several keys.\n"
             "  Ask with why(), or match each key by itself."
         )
     whole = type(plan)(plan.tree, plan.rows, plan.partition_by, plan.order_by, EVERYTHING, movement, plan.options)

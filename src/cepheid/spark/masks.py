@@ -50,7 +50,7 @@ def wanted(predicates: Iterable[Predicate]) -> Column:
 
 
 def to_column(expression: Expression) -> Column:
-    """An expression over the event as Spark computes it: its text, but for the Columns that stand in it."""
+    """An expression over the event as Spark computes it: its text, but for the Columns in it."""
     if isinstance(expression, SparkColumn):
         assert isinstance(expression.column, Column)
         return expression.column

@@ -165,7 +165,7 @@ class RowPatternPlan:
         values: list[Value | Folded] = [read for read in self.reads if isinstance(read, Value)]
         folded: list[Value | Folded] = [read for read in self.reads if isinstance(read, Folded)]
         kinds: dict[Value | Folded, DataType] = {}
-        for reads in (values, folded):  # aggregates stand in a query of their own
+        for reads in (values, folded):  # aggregates are in a query of their own
             if reads:
                 fields = self.rows.select(
                     *(_in_spark(read).alias(f"c{n}") for n, read in enumerate(reads))
@@ -182,7 +182,7 @@ class RowPatternPlan:
                         raise located(
                             ConditionError(
                                 "MATCH_RECOGNIZE",
-                                f"{node.function} stands with CLASSIFIER() or MATCH_NUMBER() inside a function of rows",
+                                f"{node.function} is used with CLASSIFIER() or MATCH_NUMBER() in a function of rows",
                                 "put it around: f(LAST(…)) instead of LAST(f(…))",
                             )
                         )

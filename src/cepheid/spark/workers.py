@@ -69,7 +69,7 @@ class Pack:
     """Makes a few binary cells of many rows, one per bucket: Spark then moves cells, not rows.
 
     Each column costs the JVM much for each row, so a mask may travel in the low `bits` of the bucket's column. `keys`
-    name the columns whose texts are written once a cell.
+    name the columns whose strings are written once a cell.
     """
 
     keys: tuple[str, ...] = ()
@@ -206,7 +206,7 @@ def _too_large(cells: list[pa.Table], keys: tuple[str, ...], max_bytes: int, way
 
 
 def largest_key(cells: Iterable[pa.Table], keys: tuple[str, ...]) -> tuple[dict[str, Any], int]:
-    """The key with most rows, and how many it has. Each cell is counted on its own, so that texts which are written
+    """The key with most rows, and how many it has. Each cell is counted on its own, so that strings which are written
     once a cell are not written out for every row."""
     counted = pa.concat_tables(_decoded(_counted(cell, keys)) for cell in cells)
     sums = counted.group_by(list(keys)).aggregate([(_COUNT, "sum")])
@@ -223,7 +223,7 @@ def _counted(cell: pa.Table, keys: tuple[str, ...]) -> pa.Table:
 
 
 def _decoded(table: pa.Table) -> pa.Table:
-    """The same with texts in place of the numbers that stand for them."""
+    """The same with strings in place of the numbers that stand for them."""
     for index, field in enumerate(table.schema):
         if pa.types.is_dictionary(field.type):
             table = table.set_column(index, field.name, table.column(index).cast(field.type.value_type))

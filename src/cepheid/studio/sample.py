@@ -91,7 +91,7 @@ def _json(data: bytes) -> pa.Table:
 
 
 def _with_plain_times(rows: pa.Table) -> pa.Table:
-    """Texts that all are times, as JSON has them, become timestamps."""
+    """Strings that all are times, as JSON has them, become timestamps."""
     for place, field in enumerate(rows.schema):
         if field.name.lower() in _TIMES and (pa.types.is_string(field.type) or pa.types.is_large_string(field.type)):
             try:

@@ -6,6 +6,7 @@ why and copies. Nothing here knows of the server.
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import dataclass, field
 from typing import Any
@@ -42,7 +43,7 @@ class Request:
         def names(key: str) -> list[str]:
             found = given.get(key, [])
             if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
-                raise InputError(f"{key} is no list of names.")
+                raise InputError(f"{key} is not a list of names.")
             return found
 
         return cls(given["text"], names("partition_by"), names("order_by"), str(given.get("type_column") or ""))
@@ -112,12 +113,11 @@ def _table(matches: Any, number: int) -> str:
 
 def _is_clause(text: str) -> bool:
     """Whether this is a MATCH_RECOGNIZE clause: only that has PATTERN ( … )."""
-    words = text.upper().split()
-    return text.lstrip().upper().startswith("MATCH_RECOGNIZE") or any(word.startswith("PATTERN") for word in words)
+    return re.search(r"^\s*MATCH_RECOGNIZE\b|\bPATTERN\s*\(", text, re.I) is not None
 
 
 def _inside(text: str) -> str:
-    """What stands between the parentheses of MATCH_RECOGNIZE."""
+    """What is between the parentheses of MATCH_RECOGNIZE."""
     stripped = text.strip()
     if stripped.upper().startswith("MATCH_RECOGNIZE") and stripped.endswith(")"):
         return stripped[stripped.index("(") + 1 : -1]

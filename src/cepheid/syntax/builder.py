@@ -70,7 +70,7 @@ def _needs_a_pattern(step: Callable[..., Any]) -> Callable[..., Any]:
         if not arguments or not isinstance(arguments[0], PatternBuilder):
             raise MalformedPatternError(
                 f"{step.__name__}(…)",
-                "it is called on the class, and there is no pattern yet to go on with",
+                "it is called on the class, where there is no pattern yet",
                 f'Begin one first: Pattern.begin("a").{step.__name__}(…).',
             )
         return step(*arguments, **named)
@@ -99,7 +99,7 @@ class PatternBuilder:
     def __post_init__(self) -> None:
         if not isinstance(self.tree, PatternTree):
             raise MalformedPatternError(
-                "the pattern", f"{self.tree!r} is no pattern", f"Begin one with {type(self).__name__}.begin('name')."
+                "the pattern", f"{self.tree!r} is not a pattern", f"Begin one with {type(self).__name__}.begin('name')."
             )
 
     @classmethod

@@ -26,7 +26,7 @@ def from_given(given: GivenCondition, element: str) -> Condition:
     """The condition that `given` stands for; `element` says in errors whose it is."""
     if isinstance(given, str):
         if not given.strip():
-            raise MalformedPatternError(element, "the condition is an empty text", _REMEDY)
+            raise MalformedPatternError(element, "the condition is empty", _REMEDY)
         return SqlText(given)
     if isinstance(given, SqlText | PythonCondition | ColumnCondition | AllOf | AnyOf):
         return given

@@ -122,7 +122,7 @@ def _within_limit(span: Span, element: str, given: str) -> Span:
 
 def _parse(text: str, element: str) -> int:
     if not text.strip():
-        raise MalformedPatternError(element, "an empty text is not a length of time", _EXAMPLES)
+        raise MalformedPatternError(element, "an empty string is not a length of time", _EXAMPLES)
     if text.strip().startswith("-"):
         raise MalformedPatternError(element, f"the length {text!r} is negative", "Give a length greater than zero.")
     total, position, seen = Fraction(0), 0, set[str]()
@@ -168,5 +168,5 @@ def _unit(spelling: str, text: str, element: str) -> str:
 def _unreadable(text: str, position: int, element: str) -> MalformedPatternError:
     rest = text[position:].strip()
     if re.fullmatch(r"\d+(\.\d+)?|\.\d+", rest):
-        return MalformedPatternError(element, f"the length {text!r} has no unit behind {rest}", _EXAMPLES)
+        return MalformedPatternError(element, f"the length {text!r} has no unit after {rest}", _EXAMPLES)
     return MalformedPatternError(element, f"the length {text!r} cannot be read from {rest!r} on", _EXAMPLES)

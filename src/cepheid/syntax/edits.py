@@ -265,8 +265,8 @@ def set_window_since(tree: PatternTree, time: Duration | None, since: str) -> Pa
     if isinstance(last, Not):
         raise MalformedPatternError(
             what,
-            f"a not cannot have a window since {since!r}",
-            'Use within(t, since="previous") on a not at the end, or the window of the pattern.',
+            f"a negation cannot have a window since {since!r}",
+            'Use within(t, since="previous") on a negation at the end, or the window of the pattern.',
         )
     if last.within_since is not None:
         raise MalformedPatternError(
@@ -333,7 +333,7 @@ def _last_element(tree: PatternTree, step: str) -> Element:
     if isinstance(last, Not):
         raise MalformedPatternError(
             describe(last),
-            f"{step} cannot apply to a not, which takes no events",
+            f"{step} cannot apply to a negation, which takes no events",
             f"Call {step} after an element that takes events, or drop it.",
         )
     return last

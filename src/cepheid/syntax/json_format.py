@@ -94,7 +94,7 @@ def from_json(text: str) -> PatternTree:
     try:
         data = json.loads(text, object_pairs_hook=_without_duplicates, parse_constant=_no_constant)
     except UnicodeDecodeError as error:
-        raise MalformedPatternError("JSON", f"these bytes are no text: {error}", "Save the file as UTF-8.") from None
+        raise MalformedPatternError("JSON", f"this is not text: {error}", "Save the file as UTF-8.") from None
     except json.JSONDecodeError as error:
         raise MalformedPatternError(
             f"JSON line {error.lineno}, column {error.colno}", f"this is not JSON: {error.msg}", "Correct the text."

@@ -82,7 +82,7 @@ class _Place:
         return _Place(self.value[key], f"{self.path}.{key}")
 
     def maybe(self, key: str, read: Callable[[_Place], _Value]) -> _Value | None:
-        """What stands under a key that may be absent."""
+        """What is under a key that may be absent."""
         return read(self.at(key)) if isinstance(self.value, dict) and key in self.value else None
 
     def items(self) -> Iterator[_Place]:
@@ -122,7 +122,7 @@ def read_pattern(data: object) -> PatternTree:
     place = _Place(data, "$")
     if not place.is_object() or not isinstance(data, dict) or "cepheid" not in data:
         place.refuse(
-            'this is no pattern: the key "cepheid" is missing', f'Start with {{"cepheid": {FORMAT_VERSION}, …}}.'
+            'this is not a pattern: the key "cepheid" is missing', f'Start with {{"cepheid": {FORMAT_VERSION}, …}}.'
         )
     version = place.at("cepheid")
     if version.value != FORMAT_VERSION or isinstance(version.value, bool):
@@ -144,7 +144,7 @@ def read_pattern(data: object) -> PatternTree:
 
 def _parameters(place: _Place) -> tuple[tuple[str, ParameterValue], ...]:
     if not isinstance(place.value, dict):
-        place.refuse("this is no object", 'It should be an object from names to values: {"limit": 100}.')
+        place.refuse("this is not an object", 'It should be an object from names to values: {"limit": 100}.')
     try:
         return parameters(place.value)
     except MalformedPatternError as error:
@@ -251,7 +251,9 @@ def _gaps(place: _Place) -> Gaps:
     spans = []
     for key in place.value:
         if not key.isascii() or not key.isdigit() or len(key) > 9 or key.startswith("0"):
-            place.refuse(f"the key {key!r} is no repetition", 'Use numbers from 2: {"2": "5 seconds"}.')
+            place.refuse(
+                f"the key {key!r} is not the number of a repetition", 'Use numbers from 2: {"2": "5 seconds"}.'
+            )
         spans.append((int(key), _span(place.at(key))))
     return Gaps(by_repetition=tuple(sorted(spans, key=lambda pair: pair[0])))
 

@@ -355,7 +355,7 @@ def _named(name: str) -> str:
 
 
 def _key(name: str) -> str:
-    """A column of the key; a clause may follow it, so the words that begin one stand in backquotes."""
+    """A column of the key; a clause may follow it, so the words that begin one are in backquotes."""
     return _backquoted(name) if name.lower() in _CLAUSES else _named(name)
 
 
@@ -372,7 +372,7 @@ def _bracketed(condition: Condition | None) -> str:
 
 
 def _written(condition: Condition) -> str:
-    """A condition that can be read back: a text that looks like combined parts stands in parentheses once more."""
+    """A condition that can be read back: a text that looks like combined parts is in parentheses once more."""
     if isinstance(condition, AllOf | AnyOf):
         word = " AND " if isinstance(condition, AllOf) else " OR "
         return word.join(f"({_written(part)})" for part in condition.parts)
@@ -381,7 +381,7 @@ def _written(condition: Condition) -> str:
 
 
 def condition_text(condition: Condition) -> str:
-    """A condition as it was written; parts that `where` and `or_where` combined stand in parentheses."""
+    """A condition as it was written; parts that `where` and `or_where` combined are in parentheses."""
     if isinstance(condition, SqlText):
         return condition.text
     if isinstance(condition, AllOf | AnyOf):

@@ -20,7 +20,9 @@ def parameters(given: Mapping[str, object]) -> tuple[tuple[str, ParameterValue],
 def _value(name: str, value: object) -> ParameterValue:
     place = f"parameter {name!r}"
     if not name.isidentifier() or not name.isascii():
-        raise MalformedPatternError(place, "this is no name of a parameter", "Use letters, digits and _: `limit`.")
+        raise MalformedPatternError(
+            place, "this cannot be the name of a parameter", "Use letters, digits and _: `limit`."
+        )
     if value is None or isinstance(value, bool | str):
         return value
     if isinstance(value, int):
@@ -29,7 +31,7 @@ def _value(name: str, value: object) -> ParameterValue:
         return int(value)
     if isinstance(value, float):
         if not isfinite(value):
-            raise MalformedPatternError(place, f"{value} is no number", "Give a finite number.")
+            raise MalformedPatternError(place, f"{value} is not a finite number", "Give a finite number.")
         return float(value)
     raise MalformedPatternError(
         place,

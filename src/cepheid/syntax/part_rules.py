@@ -82,7 +82,7 @@ def _check_names(tree: PatternTree) -> None:
             raise MalformedPatternError(
                 owner,
                 f"the name {name!r} is already taken by {taken[key]}",
-                "Give every element, not and fold of a pattern a name of its own; upper and lower case are the same.",
+                "Give every element, negation and fold of a pattern its own name; upper and lower case are the same.",
             )
         taken[key] = owner
 
@@ -106,7 +106,7 @@ def _check_links(sequence: Sequence, owner: str) -> None:
             if index == 0:
                 raise MalformedPatternError(
                     describe(element),
-                    f"{owner} cannot start with a not: no event comes before it",
+                    f"{owner} cannot start with a negation: no event comes before it",
                     'Begin with an element that takes an event; for "nothing before the match" use '
                     f"Pattern.not_before({element.name!r}).",
                 )
@@ -176,7 +176,7 @@ def _check_element(element: Element) -> None:
                 if not text.strip():
                     raise MalformedPatternError(
                         f"fold {fold.name!r} of {what}",
-                        f"its {part} is an empty text",
+                        f"its {part} is empty",
                         'Give SQL text, such as init="0", update="z + price".',
                     )
     if element.loop is not None:
@@ -281,7 +281,7 @@ def _check_condition(condition: Condition | None, owner: str, depth: int = 0) ->
     if isinstance(condition, SqlText) and not condition.text.strip():
         raise MalformedPatternError(
             owner,
-            "the condition is an empty text",
+            "the condition is empty",
             'Give SQL text such as "price > 10", or leave the condition out to accept any event.',
         )
     if isinstance(condition, AllOf | AnyOf):

@@ -43,9 +43,9 @@ def openers(element: Element) -> tuple[str, ...]:
 
 
 def nots_at_the_end(body: Body, prefix: Path = ()) -> Iterator[tuple[Path, Not]]:
-    """The nots after which nothing is written that takes events (rule 7), those of the last group included.
+    """The negations after which nothing is written that takes events (rule 7), those of the last group included.
 
-    A not that is followed by optional elements only is not among them: it guards the way to these.
+    A negation that is followed by optional elements only is not among them: it guards the way to these.
     """
     for index in range(len(body.parts) - 1, -1, -1):
         part, path = body.parts[index], (*prefix, index)
@@ -58,7 +58,7 @@ def nots_at_the_end(body: Body, prefix: Path = ()) -> Iterator[tuple[Path, Not]]
 
 
 def nots_before_any_event(body: Body, prefix: Path = ()) -> Iterator[tuple[Path, Not]]:
-    """The nots that a match can reach before it has taken an event, in the order of writing.
+    """The negations that a match can reach before it has taken an event, in the order of writing.
 
     They come first, or after nothing but elements that may be passed by.
     """

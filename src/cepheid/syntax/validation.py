@@ -111,7 +111,7 @@ def _check_since_on(tree: PatternTree, paths: dict[str, Path], path: Path, eleme
     problem = None
     if target is None:
         is_not = any(negation.name == name for _, negation in negations(tree.body))
-        problem = f"{name!r} is a not and takes no events" if is_not else f"{name!r} is no variable"
+        problem = f"{name!r} is a negation and takes no events" if is_not else f"{name!r} is not a variable"
         if name == "first":
             problem += "; for the window of the whole pattern leave since out"
     elif target[: len(path)] == path:
@@ -148,7 +148,7 @@ def _check_skip(tree: PatternTree) -> None:
     if target in names:
         return
     others = {negation.name for _, negation in negations(tree.body)} | {before.name for before in tree.not_before}
-    problem = f"{target!r} is a not and takes no events" if target in others else f"{target!r} is no variable"
+    problem = f"{target!r} is a negation and takes no events" if target in others else f"{target!r} is not a variable"
     raise MalformedPatternError(f"{what}({target!r})", problem, _suggestion(str(target), names))
 
 

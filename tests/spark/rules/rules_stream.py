@@ -17,14 +17,15 @@ from pyspark.sql.streaming.tws_tester import TwsTester
 from cepheid.automaton.construction import build
 from cepheid.automaton.dropping import why_all_rows_travel
 from cepheid.conditions import Schema, bind
+from cepheid.conditions.arrow.evaluation import evaluate_or_fall_back
 from cepheid.conditions.expression import TRUE
 from cepheid.conditions.expression import Column as NamedColumn
 from cepheid.engine.tables.tabulate import Options, tabulate
 from cepheid.rows.rule_matches import RuleShape
-from cepheid.rows.views import ALWAYS, WORD, View
-from cepheid.spark.rules.bound import RuleWork
+from cepheid.rows.views import ALWAYS, WORD, View, words_of
+from cepheid.spark.rules.bound import RuleWork, column_of
 from cepheid.spark.rules.bucket import GENERATION, GroupOfRules, Instance, RulesWork
-from cepheid.spark.rules.conditions import Bits
+from cepheid.spark.rules.conditions import BITS_OF_A_MASK, Bits
 from cepheid.spark.rules.packing import PackStream, hash_name
 from cepheid.spark.rules.registry import Registry
 from cepheid.spark.rules.workers import Group, group_name
@@ -35,10 +36,6 @@ from cepheid.spark.workers import BUCKET, PAYLOAD
 from cepheid.syntax.tree import PatternTree
 
 BUCKETS = 2
-
-
-class NotPlain(Exception):
-    """The engine compares something else than columns; not for this test."""
 
 
 class RulesStream:
@@ -57,13 +54,14 @@ class RulesStream:
         for name, tree in rules.items():
             automaton = build(tree, bind(tree, Schema.from_arrow(self.schema)))
             bound[name] = tabulate(automaton, Options(timeouts=self.timeouts))
-            if not all(isinstance(value, NamedColumn) for value in bound[name].columns):
-                raise NotPlain
+        values = {value for tables in bound.values() for value in tables.columns}
+        self.computed = {column_of(value): value for value in values if not isinstance(value, NamedColumn)}
         own = {name: [one.own_event for one in tables.automaton.predicates] for name, tables in bound.items()}
         parts = {str(part): part for name in own for part in own[name] if part != TRUE}
         prints = {name: tables.fingerprint for name, tables in bound.items()}
         self.registry, self.changes = self.registry.with_rules(prints, list(parts))
         numbers = {parts[text]: number for text, number in self.registry.conditions.items()}
+        self.numbers = numbers
         running = {one.rule: one for one in self.registry.running}
         names, instances, seen = tuple(self.schema.names), [], set()
         keys = ((self.key, self.schema.field(self.key).type),)
@@ -72,13 +70,12 @@ class RulesStream:
             seen |= set(bits)
             view = View(tables.for_workers(), bits, why_all_rows_travel(tables.automaton) is not None)
             shape = RuleShape(name, tables.automaton.variables, names, None, (), keys, True)
-            values = tuple(str(value.name) for value in tables.columns if isinstance(value, NamedColumn))
-            work = RuleWork(view, values, shape, ())
+            work = RuleWork(view, tuple(map(column_of, tables.columns)), shape, ())
             instances.append(Instance(work, running[name].instance, running[name].since))
         words = sorted({number // WORD for number in seen if number != ALWAYS})
         masks = [sum(1 << number % WORD for number in seen if number // WORD == word) for word in words]
         every = any(one.rule.view.sees_all_rows for one in instances)
-        group = Group((self.key,), 0, tuple(words), () if every else tuple(masks), names)
+        group = Group((self.key,), 0, tuple(words), None if every else tuple(masks), (*names, *self.computed))
         self.pack = PackStream(Bits.of(numbers), (group,), self.order_by)
         entry = pa.struct(
             [("variable", pa.string()), ("sequence", pa.int32()), ("event", pa.struct(list(self.schema)))]
@@ -133,6 +130,12 @@ class RulesStream:
             hash_name(0, 1): pa.array(words[:, 1]),
             group_name(0): pa.array((words[:, 0] % BUCKETS).astype(np.int32)),
         }
+        bits, parts = self.pack.bits, {number: part for part, number in self.numbers.items()}
+        for page, name in enumerate(bits.masks):
+            own = bits.by_spark[page * BITS_OF_A_MASK : (page + 1) * BITS_OF_A_MASK]
+            holds = [evaluate_or_fall_back(parts[number], rows).fill_null(False).to_numpy(False) for number in own]
+            added[name] = pa.array(words_of(holds, count)[0].view(np.int64))
+        added |= {name: evaluate_or_fall_back(value, rows) for name, value in self.computed.items()}
         for name, column in added.items():
             rows = rows.append_column(name, column)
         return rows

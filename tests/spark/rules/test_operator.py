@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import random
+import threading
 from collections import Counter
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -12,6 +14,8 @@ import pytest
 from spark.rules.rules_stream import RulesStream
 
 from cepheid import Pattern
+from cepheid.rules.directory import Directory
+from cepheid.spark.rules.query import RulesQuery
 from cepheid.spark.rules.registry import Registry
 from cepheid.spark.stream.state import store as streaming_store
 
@@ -126,6 +130,23 @@ def test_a_rule_that_comes_back_begins_anew() -> None:
     stream.batch(pa.Table.from_pylist(later, SCHEMA), 0)
     stream.end()
     assert [row["rule"] for row in stream.found["matches"]] == ["two"]
+
+
+def test_a_key_whose_rules_are_all_gone_gets_no_rows() -> None:
+    stream = RulesStream(SCHEMA, "key", ["ts", "id"])
+    rows = pa.Table.from_pylist([{"key": "p", "ts": NOON, "id": 1, "name": "a", "price": 1}], SCHEMA)
+    stream.start({"one": Pattern.parse(TEXTS[0]).tree})
+    assert list(stream.pack(stream._prepared(rows).to_batches()))
+    stream.start({})
+    assert not list(stream.pack(stream._prepared(rows).to_batches()))
+
+
+def test_a_directory_that_is_away_for_a_moment_changes_nothing(tmp_path: Path) -> None:
+    query = object.__new__(RulesQuery)  # what follows rules, without a query of Spark's
+    query._seen, query._stopped, query.rejected, query._write = None, threading.Event(), (), None
+    assert not query._look(Directory(tmp_path / "gone"))
+    [(place, reason)] = query.rejected
+    assert "gone" in place and "there is no directory" in reason
 
 
 def test_the_registry_keeps_numbers_and_names_what_happened() -> None:

@@ -118,7 +118,7 @@ def test_a_changed_type_is_refused_with_the_difference_and_the_choices(stream: S
         stream.checkpoint = str(stream.place / f"checkpoint-{number}")
         stream.put(event(1 + number, number, "a", 0))
         stream.run(**more)
-        with pytest.raises(StateError, match="begin anew with another checkpoint") as refused:
+        with pytest.raises(StateError, match="start with a new checkpoint") as refused:
             stream.run(ddl=price, **more)
         assert "price bigint" in str(refused.value) and "price double" in str(refused.value)
         assert "Go on with what it was written for" in str(refused.value)

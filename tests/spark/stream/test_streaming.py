@@ -331,7 +331,7 @@ def test_what_is_refused(spark: SparkSession, source: Source, tmp_path: Path) ->
     match(by_column, id="v1")
     with pytest.raises(InputError, match="no sink is given"):
         match().start(checkpoint=str(tmp_path / "c"))
-    with pytest.raises(InputError, match="matches='nowhere' is no sink"):
+    with pytest.raises(InputError, match="matches='nowhere' is not a sink"):
         match().start(matches="nowhere", checkpoint=str(tmp_path / "c"))
     with pytest.raises(InputError, match="has nothing to wait for"):
         match().start(
@@ -350,7 +350,7 @@ def test_what_is_refused(spark: SparkSession, source: Source, tmp_path: Path) ->
             match().start(matches="console", checkpoint=str(tmp_path / "c"), idle="1 second", **more)
     with pytest.raises(InputError, match="moves the watermark, but the stream brings one of its own"):
         match(stream=marked).start(matches="console", checkpoint=str(tmp_path / "c"), idle="1 second")
-    with pytest.raises(InputError, match="idle = 'soon' is no length of time"):
+    with pytest.raises(InputError, match="idle = 'soon' is not a length of time"):
         match().start(matches="console", checkpoint=str(tmp_path / "c"), idle="soon")
     with pytest.raises(InputError, match="is not understood by Spark"):
         match().start(matches="console", checkpoint=str(tmp_path / "c"), trigger={"processingTime": "soon"})

@@ -40,7 +40,7 @@ def test_times_that_cannot_be_used_are_told_up_to_the_ends_of_the_range(spark: S
 def test_lengths_of_time_are_read_at_once() -> None:
     for wrong in ("soon", "10", "", "3 months", 10):
         for argument in ("watermark", "max_ahead"):
-            with pytest.raises(InputError, match=f"{argument} = .* is no length of time"):
+            with pytest.raises(InputError, match=f"{argument} = .* is not a length of time"):
                 Timing(**{argument: wrong})
         with pytest.raises(InputError, match="trigger"):
             trigger_of(wrong)  # type: ignore[arg-type]
@@ -52,5 +52,5 @@ def test_a_trigger_is_a_text_or_what_spark_takes() -> None:
     assert trigger_of("available now") == trigger_of({"availableNow": True}) == {"availableNow": True}
     assert trigger_of("90 s") == {"processingTime": "90 seconds"}
     for wrong in ({"every": "1 second"}, {"once": True, "availableNow": True}, ["1 second"]):
-        with pytest.raises(InputError, match="is no trigger"):
+        with pytest.raises(InputError, match="is not a trigger"):
             trigger_of(wrong)  # type: ignore[arg-type]

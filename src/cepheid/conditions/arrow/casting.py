@@ -101,7 +101,7 @@ def _from_fractional(values: Any, source: DataType, target: DataType) -> Any:
 def _from_decimal(values: Any, source: DataType, target: DataType) -> Any:
     length = len(values)
     if target.kind is Kind.DECIMAL:
-        # Fewer digits behind the point need Spark's rounding.
+        # Fewer digits after the point need Spark's rounding.
         return _fitting(values, arrow_type(target)) if target.scale >= source.scale else None
     if target.kind is Kind.BOOLEAN:
         return pc.not_equal(values, pa.scalar(0, values.type))

@@ -4,8 +4,8 @@ In: a table of events and bound own-event conditions. Out: a truth value for eac
 share their events: in memory, and by Spark's workers when they pack rows.
 
 A condition holds where it is true; unknown is not true (rule 11). So `a AND b` holds where both hold and `a OR b` where
-one does, and each part is computed once however many conditions have it. A part that reads one column of texts is
-computed on the distinct texts only.
+one does, and each part is computed once however many conditions have it. A part that reads one column of strings is
+computed on the distinct strings only.
 
 Measured (2 M rows, 250 conditions such as `name = 'x' AND price > 7`): 0.2 s of CPU, against 41 s where Spark computes
 them as bits, in one generated method that is too large for the JVM to compile.
@@ -86,7 +86,7 @@ class Holding:
         return _holds(expression, self._table)
 
     def _coded(self, name: str) -> tuple[pa.Table, npt.NDArray[Any]]:
-        """The distinct texts of a column, NULL last, and which of them each row has."""
+        """The distinct strings of a column, NULL last, and which of them each row has."""
         if name not in self._codes:
             column = self._table[name].combine_chunks()
             encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()

@@ -76,7 +76,7 @@ def stored_as(stored: Any, data_type: DataType) -> Any:
     if pa.types.is_dictionary(stored.type):
         stored = stored.cast(stored.type.value_type)
     if data_type.kind is Kind.OTHER or _is_long_text(stored.type):
-        # Texts beyond 2 GiB have no other type; the kernels take both sorts side by side.
+        # Strings beyond 2 GiB have no other type; the kernels take both sorts side by side.
         return stored
     wanted = arrow_type(data_type)
     return stored if stored.type == wanted else stored.cast(wanted)
@@ -89,7 +89,7 @@ def _is_long_text(stored: Any) -> bool:
 def fixed(call: Call, operand: Value) -> Any:
     """The value of an operand that Arrow takes only as a constant."""
     if not is_constant(operand):
-        raise NotVectorized(f"{call.name} with other than constants behind the first place")
+        raise NotVectorized(f"{call.name} with anything but constants after the first argument")
     return operand.as_py()
 
 

@@ -49,9 +49,9 @@ def _of_join(arguments: Arguments) -> Typed:
 
 
 def _joined(items: Any, separator: str, instead_of_null: str | None = None) -> str:
-    """All texts in one; what is NULL is left out unless a text stands for it."""
+    """All strings in one; NULL is left out unless a string stands for it."""
     if not isinstance(items, list) or any(item is not None and not isinstance(item, str) for item in items):
-        raise EvaluationError(f"{items!r} is not an array of texts")
+        raise EvaluationError(f"{items!r} is not an array of strings")
     texts = (instead_of_null if item is None else item for item in items)
     return separator.join(text for text in texts if text is not None)
 

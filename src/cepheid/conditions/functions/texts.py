@@ -1,4 +1,4 @@
-"""Functions of texts."""
+"""Functions of strings."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def like_pattern(pattern: str, escape: str = "\\") -> re.Pattern[str]:
         if character == escape:
             following = next(characters, None)
             if following is None or following not in ("%", "_", escape):
-                problem = f"the pattern '{pattern}' is wrong: '{escape}' must stand before %, _ or itself"
+                problem = f"the pattern '{pattern}' is wrong: '{escape}' must come before %, _ or itself"
                 raise EvaluationError(problem)
             expression += re.escape(following)
         else:

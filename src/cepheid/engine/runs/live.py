@@ -1,6 +1,6 @@
 """The partial matches that are alive: how many there are, what each has taken and waits for, which events they hold.
 
-In: a `State` and the moment where time stands. Out: numbers, `LiveRun`s, rows. Called by what counts or shows the state
+In: a `State` and the current moment. Out: numbers, `LiveRun`s, rows. Called by what counts or shows the state
 of a stream.
 
 The kernel drops a run when it comes across it, not when its time is over; until then it lies in the pool and is dead. A
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from heapq import heappop, heappush
 from math import inf
 
 import numpy as np
@@ -35,7 +36,7 @@ class LiveRun:
     variables: tuple[int, ...]
     events: tuple[int, ...]
     waits_for: tuple[int, ...]
-    """The variables that may take its next event; none if it is complete and waits for the nots at its end."""
+    """The variables that may take its next event; none if it is complete and waits for the negations at its end."""
     until: int | None = None
     """When time is over for the last of these; None if never, or if the window counts events."""
 
@@ -129,7 +130,7 @@ def described(state: State, run: int, slot: int, moment: int) -> Iterator[LiveRu
 
 
 def _until(state: State, takes: list[Take], variables: list[int], events: list[int]) -> int | None:
-    """When time is over for the last of what a run may take, or for the nots at its end."""
+    """When time is over for the last of what a run may take, or for the negations at its end."""
     times = [int(state.held.time[event]) for event in events]
     window = state.tables.automaton.window
     end = times[0] + window.length if isinstance(window, Span) else inf
@@ -146,20 +147,54 @@ def _until(state: State, takes: list[Take], variables: list[int], events: list[i
 
 
 def _paths(state: State, root: int, slot: int, moment: int) -> Iterator[tuple[int, ...]]:
-    """The nodes of each partial match below a node, from its first event on."""
+    """The nodes of each partial match below a node, from its first event on; of a set, by their starts."""
     nodes = state.pool.nodes
-    one = np.array([slot])
-    pending: list[tuple[int, tuple[int, ...]]] = [(root, ())]
-    while pending:
-        node, later = pending.pop()
-        if node == l.NONE:
-            continue
-        if state.is_compact:
-            if not _is_in(state, nodes[[node], l.N_START], one, moment, np.zeros(1, bool)).all():
-                continue
-            pending += [(int(nodes[node, c.H_RIGHT]), later), (int(nodes[node, c.H_LEFT]), later)]
-        path, previous = (node, *later), int(nodes[node, l.N_PREVIOUS])
-        if previous == l.NONE:
-            yield path
+    own, below = _earliest(state, root, slot, moment)
+    pending: list[tuple[float, int, int, tuple[int, ...], bool]] = [(below[root], 0, root, (), True)]
+    pushed = 0
+    while pending and pending[0][0] < inf:
+        _, _, node, later, is_set = heappop(pending)
+        further: list[tuple[float, int, tuple[int, ...], bool]] = []
+        if is_set:
+            further.append((own[node], node, later, False))
+            further += [(below[part], part, later, True) for part in _parts(state, node)]
         else:
-            pending.append((previous, path))
+            path, previous = (node, *later), int(nodes[node, l.N_PREVIOUS])
+            if previous == l.NONE:
+                yield path
+            else:
+                further.append((below[previous], previous, path, True))
+        for start, one, after, whole in further:
+            pushed += 1
+            heappush(pending, (start, pushed, one, after, whole))
+
+
+def _parts(state: State, node: int) -> list[int]:
+    """The parts of the set below a node, beside its own history; a run is no set."""
+    found = state.pool.nodes[node, [c.H_LEFT, c.H_RIGHT]].tolist() if state.is_compact else []
+    return [part for part in found if part != l.NONE]
+
+
+def _earliest(state: State, root: int, slot: int, moment: int) -> tuple[dict[int, float], dict[int, float]]:
+    """For each node below one, the earliest start of its own history, and of its set, that is not out; infinity if
+    there is none."""
+    nodes = state.pool.nodes
+    reached: set[int] = set()
+    pending = [root]
+    while pending:
+        node = pending.pop()
+        if node != l.NONE and node not in reached:
+            reached.add(node)
+            pending += [int(nodes[node, l.N_PREVIOUS]), *_parts(state, node)]
+    own: dict[int, float] = {}
+    below: dict[int, float] = {}
+    for node in sorted(reached):  # what a node leads to was made before it
+        previous, start = int(nodes[node, l.N_PREVIOUS]), nodes[[node], l.N_EVENT]
+        if previous != l.NONE:
+            own[node] = below[previous]
+        elif not state.is_compact or _is_in(state, start, np.array([slot]), moment, np.zeros(1, bool)).all():
+            own[node] = float(start[0])
+        else:
+            own[node] = inf
+        below[node] = min(own[node], *(below[part] for part in _parts(state, node)), inf)
+    return own, below

@@ -1,9 +1,9 @@
-"""What a stream keeps for nots at the start that read variables: a window of the events that may violate them.
+"""What a stream keeps for negations at the start that read variables: a window of the events that may violate them.
 
 In: a pool and held events. Out: marks on the events that must stay, and their new numbers. Called by
 `state` when it forgets events.
 
-Of a not that reads no variables the kernel keeps the ordinal and time of the last event, which needs no row. One that
+For a negation that reads no variables the kernel keeps the ordinal and time of the last event, but no row. One that
 reads variables is decided when a match is complete, so the events that pass its test on the event alone are chained
 through `Columns.before`, the latest first, and stay as long as a later match may reach back to them (rule 7).
 """
@@ -27,7 +27,7 @@ from cepheid.engine.tables.tabulate import Tables
 def mark_needed(
     tables: Tables, pool: Pool | CohortPool, held: Columns, next_ordinal: Integers, is_kept: npt.NDArray[np.bool_]
 ) -> None:
-    """Mark the events that a not at the start may still ask for."""
+    """Mark the events that a negation at the start may still ask for."""
     params = tables.arrays.params
     for index in _reading(tables):
         slots = np.flatnonzero(pool.slots[:, l.K_BEFORE + 2 * index] != l.NONE)
@@ -53,14 +53,14 @@ def renumber(tables: Tables, pool: Pool | CohortPool, held: Columns, new_number:
 
 
 def text_columns(tables: Tables) -> list[int]:
-    """The columns of held events that hold codes of texts and are read again: by nots at the start, or to count
+    """The columns of held events that hold codes of strings and are read again: by negations at the start, or to count
     different values (rule 18)."""
     texts = [index for index, expression in enumerate(tables.columns) if expression.type.kind is Kind.STRING]
     return texts if tables.arrays.params[l.P_NOT_BEFORE_READS] else [i for i in texts if i in tables.compared]
 
 
 def _reading(tables: Tables) -> Iterator[int]:
-    """The numbers of the nots at the start that read variables."""
+    """The numbers of the negations at the start that read variables."""
     if tables.arrays.params[l.P_NOT_BEFORE_READS]:
         for index, predicate in enumerate(tables.arrays.not_before[:, l.F_PREDICATE]):
             if tables.arrays.programs[predicate, 0] < tables.arrays.programs[predicate, 1]:

@@ -127,7 +127,7 @@ class Growth(NamedTuple):
 
 
 def growth_needed(pool: Pool, few: int) -> Growth:
-    """How much larger the pool must be for what the kernel asked for (`events.fits`); call it behind a collection, with
+    """How much larger the pool must be for what the kernel asked for (`events.fits`); call it after a collection, with
     nothing left in matches and timeouts. At least half of the runs and nodes are free then, so that collections stay
     rare; the tables of matches have `few` entries at least, so that calls do."""
     counters = pool.counters

@@ -66,7 +66,7 @@ def _size(count: int) -> str:
 
 
 def _waited_for(automaton: Automaton, position: int) -> str:
-    """The elements that runs at a position wait for, or the nots at the end."""
+    """The elements that runs at a position wait for, or the negations at the end."""
     if position >= len(automaton.positions):
         return "the negations at the end"
     taking = automaton.positions[position].continuations

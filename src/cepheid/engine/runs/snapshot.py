@@ -3,7 +3,7 @@
 In: a `State`. Out: bytes with a versioned header that names the pattern by its fingerprint; numbers and text only.
 What was held by no partial match is left out.
 
-Layout: a magic word, the length of the header, the header as JSON (format, fingerprint, texts, names, types and
+Layout: a magic word, the length of the header, the header as JSON (format, fingerprint, strings, names, types and
 shapes of the arrays), the arrays one after the other.
 """
 
@@ -114,7 +114,7 @@ def _laid_out(pool: Pool, arrays: dict[str, npt.NDArray[Any]]) -> Pool:
 
 def _read(saved: bytes) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
     if saved[: len(MAGIC)] != MAGIC:
-        raise StateError("this is no saved state of Cepheid.\n  Give the bytes that snapshot() returned, unchanged.")
+        raise StateError("this is not a saved state of Cepheid.\n  Give the bytes that snapshot() returned, unchanged.")
     begin = len(MAGIC) + 8
     end = begin + int.from_bytes(saved[len(MAGIC) : begin], "little")
     header = json.loads(saved[begin:end])

@@ -39,7 +39,7 @@ class State:
         self.pool = new_cohort_pool(tables, FEWEST, slots=0) if self.is_compact else new_pool(tables, slots=0)
         self.held = nothing_held(tables)
         self.texts: pa.Array = pa.array([], pa.string())
-        """The texts that the registers of live runs know by their codes."""
+        """The strings that the registers of live runs know by their codes."""
         self.next_ordinal = np.zeros(0, np.int64)
 
     @property
@@ -175,7 +175,7 @@ class State:
             found = following[following != l.NONE]
 
     def add_texts(self, values: Sequence[pa.Array | pa.ChunkedArray]) -> None:
-        """Give codes to the texts of further events; where conditions ask for their order, codes go by it."""
+        """Give codes to the strings of further events; where conditions ask for their order, codes go by it."""
         known = len(self.texts)
         self.texts = texts_in(values, self.tables, self.texts)
         if self.tables.orders_texts and len(self.texts) > known:
@@ -186,7 +186,7 @@ class State:
             self.texts = self.texts.take(pa.array(order))
 
     def _keep_texts(self) -> None:
-        """Forget the texts that no live run knows, nor a held event that is read again."""
+        """Forget the strings that no live run knows, nor a held event that is read again."""
         codes = np.concatenate([codes.ravel() for _, _, codes in self._coded()] or [np.zeros(0, np.int64)])
         used = np.unique(codes[(codes >= 0) & (codes < len(self.texts))])  # what is unknown may hold anything
         if len(used) == len(self.texts):
@@ -197,7 +197,7 @@ class State:
         self.texts = self.texts.take(pa.array(used))
 
     def _coded(self) -> list[tuple[npt.NDArray[Any], Any, npt.NDArray[Any]]]:
-        """Where codes of texts are: an array, the places in it, and the codes there."""
+        """Where codes of strings are: an array, the places in it, and the codes there."""
         columns = np.array(not_before.text_columns(self.tables), np.int64)
         places = (
             (self.pool.registers, np.ix_(self.waiting(), np.array(self.tables.text_registers, np.int64))),
@@ -206,7 +206,7 @@ class State:
         return [(array, place, array[place]) for array, place in places if place[1].size]
 
     def _recode(self, new_code: Integers) -> None:
-        """Give texts other codes. Runs that wait for an equality are found by codes, so they are chained anew."""
+        """Give strings other codes. Runs that wait for an equality are found by codes, so they are chained anew."""
         for array, place, codes in self._coded():
             is_code = (codes >= 0) & (codes < len(new_code))
             array[place] = np.where(is_code, new_code[np.where(is_code, codes, 0)], 0)

@@ -35,9 +35,9 @@ c. *Windows.* Whether a run is out of its window depends on its start and the ev
 d. *Skipping.* `past_last_event`, `to_first` and `to_last` forbid every start before some event, so forbidden starts
    are such a range, too, and (c) holds for them. A forbidden or outdated run has no other effect: no rule lets one run
    look at another, but for the skip filter, which sees emitted matches only.
-e. *Nots at the start* that read no variables rule out a match by its start and its last event alone (rule 7). So a
+e. *Negations at the start* that read no variables rule out a match by its start and its last event alone (rule 7). So a
    start is asked when it is listed with the event that completes the match; no run is changed by it before. What is
-   ruled out is not always cut off with a root, as the starts that a not rules out are the later ones: listing then
+   ruled out is not always cut off with a root, as the starts that a negation rules out are the later ones: listing then
    costs the histories in the window beside the events listed, never more than the runs would.
 f. *Order.* The matches that an event emits all end with it (2), so none is the beginning of another, and rule 8's
    order is the order of their (event, variable) pairs; `listing` lists in that order, and applies the skip filter
@@ -49,8 +49,8 @@ g. *Streams.* Cohorts of several partitions share a pool. The partition is part 
 h. *What is excluded.* A timeout reports every partial match that comes to nothing (1): they all have to be listed, each
    at a moment of its own and also those whose node waits in several positions, so a set saves nothing but memory, and
    (f)'s graph, which begins at the starts of one moment's matches, would have to be drawn for every moment at which a
-   window ends. A match that waits at its end is emitted at a moment that depends on its start, together with matches
-   of other ends, one of which may be the beginning of another (2): (f) fails. A not at the start that reads variables
+   window ends. A match that waits at its end is emitted at a moment that depends on its start, together with matches of
+   other ends, one of which may be the beginning of another (2): (f) fails. A negation at the start that reads variables
    asks for their values, which are not part of the key (3). `to_next` forbids the starts of matches one by one, so that
    a set may be full of forbidden starts though its root is not (4): an answer would be right, but every event would
    walk the starts that are spent, where runs are dropped at once; a pattern that costs its events would cost their
@@ -101,9 +101,9 @@ def _obstacles(automaton: Automaton, timeouts: bool) -> Iterator[tuple[bool, str
     skip = automaton.skip.kind
     yield timeouts, "timeouts are asked for, and each partial match has its own (rule 9)"
     waits_at_end = any(position.endings for position in automaton.positions)
-    yield waits_at_end, "a match waits for a not at its end, until a moment of its own (rule 7)"
+    yield waits_at_end, "a match waits for a negation at its end, until its own deadline (rule 7)"
     reads_before = any(automaton.predicates[index].reads_variables for index in automaton.not_before)
-    yield reads_before, "a not at the start compares with what each partial match took (rule 7)"
+    yield reads_before, "a negation at the start compares with what each partial match took (rule 7)"
     yield skip is SkipKind.TO_NEXT, "to next forbids single starts, which are dropped one by one (rule 8)"
     yield (
         skip is SkipKind.PAST_LAST_EVENT and automaton.window is None,

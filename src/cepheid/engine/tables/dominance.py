@@ -21,8 +21,8 @@ Of the two runs:
 7. Their starts are equal; or they need not be, because
 
    a. the strategy is `past_last_event`,
-   b. there is no window, neither in time nor in events (hence no not at the start, which needs one), and
-   c. no position has a not at the end, so that every match is emitted at its last event.
+   b. there is no window, neither in time nor in events (hence no negation at the start, which needs one), and
+   c. no position has a negation at the end, so that every match is emitted at its last event.
 
 **Same future.** Whatever events B takes from now on, by whatever variables, A takes too, and it comes to the same
 positions with equal registers. By induction over the events: a run joins its list only once the event right after its
@@ -35,17 +35,18 @@ the start, which is equal or does not matter (7). A continuation open in B is op
 A and B part, or, if A is B with more events, at the first of these, which A takes.
 
 **Equal starts.** Let B with further events be a match M, and let N be A with the same events. They have the same
-start, last event and registers. So a not at the start rules out both or none, and the nots at the end stop guarding at
-the same moments and are violated by the same events. Hence when M is complete N is, too, or was before by another way.
-If the start is forbidden by then, M is not emitted. If it is not, N is emitted now, before M, or has been; it forbids
-the start (2), so M is not emitted. B thus leads to no emitted match, and what is not emitted forbids nothing.
+start, last event and registers. So a negation at the start rules out both or none, and the negations at the end stop
+guarding at the same moments and are violated by the same events. Hence when M is complete N is, too, or was before by
+another way. If the start is forbidden by then, M is not emitted. If it is not, N is emitted now, before M, or has been;
+it forbids the start (2), so M is not emitted. B thus leads to no emitted match, and what is not emitted forbids
+nothing.
 
 **Different starts** (7 a–c). Every match is emitted at its last event and forbids every start up to there, hence all
 runs that there are: A and B are both forbidden or both allowed until B becomes a match M at some event. A becomes one
-at the same event, comes before M, is emitted and forbids M's start. *A not at the end breaks this:* a match that ends
-before B starts but is emitted later forbids A and not B. `a ~>> b ~> !c<within 10 since previous>` on a1 b2 a5 b20:
-a1 b2 waits until 12, and forbids the start a1 then; had the run of a1 stood for that of a5, a5 b20 would be lost. *A
-window* breaks it because A may run out of it before B; `to_next` because A's match does not forbid B's start.
+at the same event, comes before M, is emitted and forbids M's start. *A negation at the end breaks this:* a match that
+ends before B starts but is emitted later forbids A and not B. `a ~>> b ~> !c<within 10 since previous>` on a1 b2 a5
+b20: a1 b2 waits until 12, and forbids the start a1 then; had the run of a1 stood for that of a5, a5 b20 would be
+lost. *A window* breaks it because A may run out of it before B; `to_next` because A's match does not forbid B's start.
 
 **Errors.** A condition that fails for B fails for A on the same event, with the same registers.
 

@@ -73,9 +73,9 @@ class Programs:
     known_at_first: int = 0
     """Bits of the registers that have a value before anything is taken."""
     texts: list[int] = field(default_factory=list)
-    """The registers that hold codes of texts."""
+    """The registers that hold codes of strings."""
     orders_texts: bool = False
-    """Whether the order of texts is asked for, so that their codes must go by it."""
+    """Whether the order of strings is asked for, so that their codes must go by it."""
     compared: set[int] = field(default_factory=set)
     """The columns that are read again of events taken before: different values of them are counted."""
 
@@ -119,9 +119,9 @@ class Expressions:
                 pass
             case Cast() if self._compile_cast(expression, begin):
                 pass
-            case _ if _reads_only_the_event(expression) and not can_fail(expression):
+            case _ if self._reads_only_the_event(expression) and not can_fail(expression):
                 self._column(expression)
-            case _ if _reads_only_the_event(expression) and (self._computes_early or is_of_spark(expression)):
+            case _ if self._reads_only_the_event(expression) and (self._computes_early or is_of_spark(expression)):
                 self._column(self._guarded(expression))
             case _:
                 raise NotCompiled(f"`{expression}` together with earlier events")
@@ -138,6 +138,10 @@ class Expressions:
         if expression not in self.programs.columns:
             self.programs.columns.append(expression)
         self._emit(m.VALUE, self.programs.columns.index(expression))
+
+    def _reads_only_the_event(self, expression: Expression) -> bool:
+        """Whether a column of values can hold it."""
+        return not any(isinstance(node, Aggregate | FoldValue | Leaf | PythonCall) for node in walk(expression))
 
     def _guarded(self, expression: Expression) -> Expression:
         """The expression where the event satisfies what its element asks of it alone, NULL elsewhere."""
@@ -183,7 +187,7 @@ class Expressions:
     def _compile_operation(self, node: Operation, begin: int) -> bool:
         """Whether the machine has the operation; otherwise nothing was emitted."""
         operator, operands = node.operator, node.operands
-        if _reads_only_the_event(node) and not can_fail(node):
+        if self._reads_only_the_event(node) and not can_fail(node):
             return False  # better computed once for all rows
         match operator:
             case Operator.AND | Operator.OR:
@@ -228,7 +232,7 @@ class Expressions:
     def _compile_call(self, call: Call, begin: int) -> bool:
         """Whether the machine has the function; otherwise nothing was emitted."""
         instruction = function_of(call).kernel
-        if instruction is None or (_reads_only_the_event(call) and not can_fail(call)):
+        if instruction is None or (self._reads_only_the_event(call) and not can_fail(call)):
             return False
         if call.type.kind is Kind.FLOAT or representation(call.type) is None:
             return False
@@ -398,10 +402,6 @@ _WHOLES = {
     Operator.INTEGER_DIVIDE: m.INTEGER_DIVIDE,
 }
 _DECIMALS = {Operator.ADD, Operator.SUBTRACT, Operator.MULTIPLY}
-
-
-def _reads_only_the_event(expression: Expression) -> bool:
-    return not any(isinstance(node, Aggregate | FoldValue | Leaf | PythonCall) for node in walk(expression))
 
 
 def is_of_spark(expression: Expression) -> bool:

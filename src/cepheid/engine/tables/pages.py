@@ -2,7 +2,7 @@
 
 In: the sets of predicates that are looked at together, one for each position of an automaton. Out: `Pages`. A page is
 a word of 64 bits. All predicates of a position share a page, so the kernel reads one word an event and position; a
-predicate may stand on several pages. A pattern with up to 64 predicates has a single page, in their own order.
+predicate may be on several pages. A pattern with up to 64 predicates has a single page, in their own order.
 """
 
 from __future__ import annotations

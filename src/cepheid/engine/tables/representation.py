@@ -1,7 +1,7 @@
 """How values lie in the 64 bits of the stack machine.
 
 In: types and constants. Out: their representation: whole numbers (also dates, times and decimals, scaled), doubles,
-codes of texts; or `NotCompiled`, where they have none. Called by whatever writes or feeds programs.
+codes of strings; or `NotCompiled`, where they have none. Called by whatever writes or feeds programs.
 """
 
 from __future__ import annotations

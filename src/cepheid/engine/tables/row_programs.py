@@ -6,7 +6,7 @@ cannot compute raises `NotCompiled`, and the row pattern takes the reference's w
 
 A read's argument becomes a column, computed beforehand for all rows, unless it may fail there or mentions labels: then
 its parts are read, and the machine computes it from them, if there is such a row. Strings are compared by their rank
-among all that occur, so that order needs no texts.
+among all that occur, so that order needs no strings.
 """
 
 from __future__ import annotations
@@ -184,6 +184,10 @@ class TestCompiler(Compiler):
             del self._rows.reads[reads:]
             self._slots = slots
             self._compile(whole, begin)
+
+    def _reads_only_the_event(self, expression: Expression) -> bool:
+        """The number of the match is known while matching, not beforehand (rule 5.8)."""
+        return super()._reads_only_the_event(expression) and not mentions(expression, NUMBER)
 
     def _column(self, expression: Expression) -> None:
         """What reads no row is the same on each: read on the current one."""

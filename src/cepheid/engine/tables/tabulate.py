@@ -71,7 +71,7 @@ class Tables:
     initial: tuple[int, ...]
     known_at_first: int
     text_registers: tuple[int, ...]
-    """The registers that hold codes of texts."""
+    """The registers that hold codes of strings."""
     pages: tuple[tuple[int, ...], ...]
     """The predicates that each word of an event's bits holds, bit by bit (see `pages`)."""
     compact: compact.Decision
@@ -81,7 +81,7 @@ class Tables:
     compared: tuple[int, ...] = ()
     """The columns that are read again of events taken before (rule 18)."""
     orders_texts: bool = False
-    """Whether codes of texts go by the order of the texts."""
+    """Whether codes of strings go by the order of the strings."""
     taken_before: str | None = None
     """The fingerprint, if it was taken before conditions were reduced to their text, which holds names of variables."""
     max_state_bytes: int | None = None
@@ -98,7 +98,7 @@ class Tables:
 
     @property
     def nots_before(self) -> int:
-        """The number of nots at the start."""
+        """The number of negations at the start."""
         return int(self.arrays.params[l.P_NOT_BEFORE])
 
     def for_workers(self) -> Tables:

@@ -22,6 +22,7 @@ from cepheid.syntax.notation import to_text
 from cepheid.syntax.tree import PatternTree
 
 _Choice = TypeVar("_Choice", bound=Enum)
+_OF_PIXELS = frozenset({".png", ".jpg", ".jpeg", ".gif", ".webp", ".pdf"})
 
 
 class Format(Enum):
@@ -50,6 +51,10 @@ class Diagram:
     def save(self, path: str | Path) -> Path:
         """Write the drawing to a file."""
         place = path_of(path)
+        if place.suffix.lower() in _OF_PIXELS:
+            raise InputError(
+                f"{place.name}: a diagram is {self.format.value}, not {place.suffix[1:]}.\n  Save it as .svg."
+            )
         place.write_text(self.text, encoding="utf-8")
         return place
 

@@ -108,7 +108,7 @@ def _position_lines(number: int, position: Position) -> tuple[str, ...]:
     lines = [str(number)]
     lines += ["start"] if number == 0 else []
     lines += ["END"] if position.accepts else []
-    lines += ["END once its nots have run their time"] if position.endings else []
+    lines += ["END once the time of its negations has passed"] if position.endings else []
     return tuple(lines)
 
 

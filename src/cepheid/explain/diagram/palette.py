@@ -51,7 +51,7 @@ def in_both(rules: str, scope: str = "") -> str:
 
 
 def scoped(rules: str, scope: str) -> str:
-    """The rules for what stands inside `scope` only: a picture in a page must not restyle the page."""
+    """The rules for what is inside `scope` only: a picture in a page must not restyle the page."""
     parts = []
     for rule in filter(None, rules.split("}")):
         selectors, _, declarations = rule.partition("{")

@@ -29,7 +29,7 @@ from cepheid.syntax.visitor import PartVisitor
 
 
 class Stroke(Enum):
-    """How the line into a card is drawn: by the contiguity of its link (rule 2), or plain where a not stands."""
+    """How the line into a card is drawn: by the contiguity of its link (rule 2), or plain where there is a negation."""
 
     STRICT = "strict"
     RELAXED = "relaxed"

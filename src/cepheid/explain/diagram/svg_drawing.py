@@ -122,7 +122,7 @@ def _shape(placed: Placed, direction: Direction) -> Iterator[str]:
 
 
 def _words(placed: Placed) -> Iterator[str]:
-    """The text of a card, or what stands at the head of a frame."""
+    """The text of a card, or what is at the head of a frame."""
     x, y = placed.x + PADDING, placed.y + PADDING
     is_frame = isinstance(placed.shape, Frame)
     if is_frame:

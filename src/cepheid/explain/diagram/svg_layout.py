@@ -166,7 +166,7 @@ def _chain_size(chain: list[Placed], direction: Direction) -> tuple[float, float
 
 
 def _place_chain(chain: list[Placed], x: float, y: float, width: float, height: float, direction: Direction) -> None:
-    """Put shapes one behind the other, centred across."""
+    """Put shapes one after the other, centred across."""
     for number, placed in enumerate(chain):
         if direction is Direction.RIGHT:
             x += gap(placed.step, direction) if number else 0.0

@@ -105,7 +105,7 @@ def _any_start(tree: PatternTree) -> Iterator[str]:
 
 
 def _texts_as_numbers(automaton: Automaton) -> Iterator[str]:
-    """Columns of texts that are compared or computed with as something else, as happens with CSV files."""
+    """Columns of strings that are compared or computed with as something else, as happens with CSV files."""
     told = set()
     for predicate in automaton.predicates:
         for node in nodes(predicate.expression):
@@ -114,6 +114,6 @@ def _texts_as_numbers(automaton: Automaton) -> Iterator[str]:
             if node.operand.type.kind is Kind.STRING and (str(node.operand), node.type) not in told:
                 told.add((str(node.operand), node.type))
                 yield (
-                    f"{predicate.place.capitalize()}: `{node.operand}` is a text and is taken as a {node.type}: a "
+                    f"{predicate.place.capitalize()}: `{node.operand}` is a string and is read as a {node.type}: a "
                     f"value that is not one ends the job with an error. Does the column have the right type?"
                 )

@@ -1,4 +1,4 @@
-"""A pattern as an indented tree of lines: what stands in it, in words.
+"""A pattern as an indented tree of lines: what is in it, in words.
 
 In: a pattern tree. Out: lines. Used by explanations and by `diagram(format="text")`; the words for links,
 quantifiers and windows are shared with the pictures.
@@ -113,7 +113,7 @@ def _loop_qualities(loop: Loop, with_until: bool) -> Iterator[str]:
 
 
 class _Lines(PartVisitor[Iterator[str]]):
-    """One element or not, groups indented; `word` stands before it."""
+    """One element or not, groups indented; `word` comes before it."""
 
     def __init__(self, word: str, indent: str) -> None:
         self.word = word

@@ -39,7 +39,7 @@ class Strategy:
 _WHY_STARTS_DIFFER = {
     Reason.TO_NEXT: "to next forbids only a match's own start",
     Reason.WINDOW: "the earlier one may run out of its window first",
-    Reason.NOT_AT_END: "a match that waits for a not at its end may forbid the earlier one alone (rules 7 and 8)",
+    Reason.NOT_AT_END: "a match that waits for a negation at its end may forbid the earlier one alone (rules 7 and 8)",
 }
 
 
@@ -72,7 +72,7 @@ def strategy(tree: PatternTree, automaton: Automaton, options: Options | None = 
         reasons.append(f"runs with different starts are kept apart: {_WHY_STARTS_DIFFER[decision.reason]}")
     else:
         reasons.append(
-            f"skip strategy {name} without a window or a not at the end: the earliest run of a state wins (rule 8)"
+            f"skip strategy {name} without a window or a negation at the end: the earliest run of a state wins (rule 8)"
         )
         memory, more = _overall(automaton, registers, loops)
         reasons += more

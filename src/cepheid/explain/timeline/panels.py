@@ -85,7 +85,7 @@ class Reading:
     order: tuple[str, ...]
     tree: PatternTree | None
     nots_of: Callable[[PlainRow], tuple[str, ...]]
-    """The names of the nots whose condition an event satisfies."""
+    """The names of the negations whose condition an event satisfies."""
     failures: tuple[Failure, ...] = ()
 
 
@@ -203,14 +203,14 @@ def _failed(number: int, failure: Failure, reading: Reading) -> Track:
 
 
 def _guarded(tree: PatternTree, marks: list[Mark], start: float, window_end: float | None) -> list[Guarded]:
-    """What must not happen between one taken event and the next, and behind the last."""
+    """What must not happen between one taken event and the next, and after the last."""
     paths: dict[str, Path] = {variable.name: path for path, _, variable in variables(tree.body)}
     nots = [(path, element) for path, element in walk(tree.body) if isinstance(element, Not)]
     stretches: list[Guarded] = []
     for one, other in pairwise(marks):
         before, behind = paths[one.variable or ""], paths[other.variable or ""]
         for path, element in nots:
-            # rule 7: a not directly behind a loop is in force between the loop's own events as well
+            # rule 7: a negation directly after a loop is in force between the loop's own events as well
             is_between_repetitions = before == behind and path[:-1] == before[:-1] and path[-1] == before[-1] + 1
             if before < path < behind or is_between_repetitions:
                 stretches.append(Guarded(one.time, other.time, element.name))

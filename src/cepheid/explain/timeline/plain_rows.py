@@ -63,7 +63,7 @@ def is_time(moment: Any) -> bool:
 
 
 def from_number(number: float) -> datetime:
-    """The moment that stands at a place of an axis of times."""
+    """The moment at a place of an axis of times."""
     return _EPOCH + timedelta(microseconds=number)
 
 

@@ -1,6 +1,6 @@
 """Timelines: what was found, on a time axis.
 
-In: matches and events as Arrow, pandas, dicts or collected Spark rows; the pattern, if windows and nots are to be seen.
+In: matches and events as Arrow, pandas, dicts or collected Spark rows; the pattern, to show windows and negations.
 Out: a `Timeline`, which shows itself in notebooks and can be saved as a page. Called by the face, the Spark plans and
 the command line.
 """
@@ -123,9 +123,9 @@ def _with_key(table: pa.Table, name: str, chosen: pa.Array) -> pa.Table:
 def _nots(
     tree: PatternTree | None, events: Sequence[PlainRow]
 ) -> tuple[list[str], Callable[[PlainRow], tuple[str, ...]]]:
-    """The names of the pattern's nots, and which of them an event satisfies.
+    """The names of the pattern's negations, and which of them an event satisfies.
 
-    Nots that read variables depend on the match, and some conditions only Spark can compute: such events are not
+    Negations that read variables depend on the match, and some conditions only Spark can compute: such events are not
     marked.
     """
     if tree is None:

@@ -4,3 +4,10 @@ The chain: `counting` counts conditions over all rows, `following` traces the ru
 evaluator, `nearness` says which parts of a condition were false and with which values, `experiments` runs the pattern
 again with one thing changed, `causes` puts the likely causes in order, and `asking` puts a `Why` together.
 """
+
+from cepheid.explain.why.document import Why
+from cepheid.explain.why.funnel import Funnel
+from cepheid.explain.why.model import Kind, Reason
+from cepheid.explain.why.of_match import WhyMatch
+
+__all__ = ["Funnel", "Kind", "Reason", "Why", "WhyMatch"]

@@ -135,11 +135,16 @@ def key_at(events: Arranged, row: int) -> dict[str, Any]:
     return dict(key)
 
 
+def wrong_key(key: object) -> InputError:
+    """The error for a key that is not a mapping from columns to values."""
+    return InputError(f"key is {key!r}.\n  Name columns of the key with their values, as in key={{'tag': 'watch'}}.")
+
+
 def rows_of_key(question: Question) -> Events:
     """The rows that have the key asked for."""
     given, key = question.events, question.key or {}
     if not isinstance(key, Mapping) or not key:
-        raise InputError(f"key is {key!r}.\n  Name columns of the key with their values, as in key={{'tag': 'watch'}}.")
+        raise wrong_key(key)
     table, names = given.table, given.table.column_names
     for asked, value in key.items():
         name = column_named(names, asked, "key")
@@ -161,7 +166,7 @@ def _equals(column: pa.ChunkedArray, value: Any, name: str) -> pa.ChunkedArray:
     try:
         return pc.equal(column, pa.scalar(value).cast(column.type))
     except pa.ArrowException as error:
-        raise InputError(f"key: {value!r} is no value of {name!r}, which has type {column.type}.") from error
+        raise InputError(f"key: {value!r} is not a value of {name!r}, which has type {column.type}.") from error
 
 
 def _names(asked: Sequence[Asked], automaton: Automaton) -> Names:

@@ -28,7 +28,7 @@ _LOOKED_AT = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The names of the nots and untils, by the number of their predicate."""
+    """The names of the negations and untils, by the number of their predicate."""
 
     nots: Mapping[int, str]
     untils: Mapping[int, str]

@@ -108,7 +108,7 @@ def _case(
     part: Expression, name: str, element: str, column: str, literal: Any, near: Sequence[tuple[Any, int]]
 ) -> Reason:
     occurs = " and ".join(f"{value!r} on {count:,} row{'' if count == 1 else 's'}" for value, count in near[:3])
-    text = f"{name} asks for {part_text(part)}, but {column} has {occurs}: texts are compared letter by letter."
+    text = f"{name} asks for {part_text(part)}, but {column} has {occurs}: case and spaces count."
     return Reason(Kind.CASE, text, f"Write {near[0][0]!r}, or compare LOWER(TRIM({column})).", element)
 
 

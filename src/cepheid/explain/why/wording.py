@@ -45,7 +45,7 @@ def told(case: Case, experiment: Experiment) -> Reason:
         case Kind.LOOP:
             return Reason(
                 change.kind,
-                f"{name!r} is not repeated as often as asked. Repeated less there would be {would}.",
+                f"{name!r} is not repeated as often as asked. With fewer repetitions there would be {would}.",
                 "",
                 name,
             )

@@ -124,7 +124,7 @@ class RulesPlan:
             read = {column for plan in plans for column in self.bound.read_by(plan)}
             columns = dict.fromkeys((*key, *self.bound.order_by, *self.bound.shown, *sorted(read)))
             travelling = (*columns, *self.bound.tie)
-            made.append(Group(key, first, tuple(words), () if every else tuple(masks), travelling))
+            made.append(Group(key, first, tuple(words), None if every else tuple(masks), travelling))
             first += self._buckets_of(key)
         return tuple(made)
 

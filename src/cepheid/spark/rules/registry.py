@@ -59,6 +59,7 @@ class Registry:
     keys: tuple[tuple[str, ...], ...]
     """The keys that rules may have, in their order; fixed with the first start."""
     generation: int
+    """Grows with every change; of several that a checkpoint keeps, the last one counts."""
     running: tuple[Running, ...]
     conditions: dict[str, int]
     """The bit of each condition, by its text."""
@@ -69,7 +70,7 @@ class Registry:
         return cls(tuple(keys), 0, (), {})
 
     def with_rules(self, fingerprints: dict[str, str], conditions: Sequence[str]) -> tuple[Registry, Changes]:
-        """The registry for a set of rules, given as fingerprints by name and the texts of all conditions."""
+        """The registry for a set of rules, given as fingerprints by name and the text of all conditions."""
         generation = self.generation + 1
         free = list(self.running)
         matched: dict[str, Running] = {}
@@ -104,8 +105,9 @@ class Registry:
                     following += 1
                 numbers[text] = following
                 taken.add(following)
-        is_same = not changes and not free
-        return Registry(self.keys, self.generation if is_same else generation, tuple(running), numbers), changes
+        if tuple(running) == self.running and numbers == self.conditions:
+            return self, changes
+        return Registry(self.keys, generation, tuple(running), numbers), changes
 
     def to_json(self) -> str:
         """The registry as one line of text."""
@@ -119,7 +121,7 @@ class Registry:
             if known["format"] != FORMAT:
                 raise StateError(
                     f"the rules of the checkpoint have format {known['format']}, this version reads {FORMAT}.\n"
-                    "  Use the version of Cepheid that wrote it, or begin anew with another checkpoint."
+                    "  Use the version of Cepheid that wrote it, or start with a new checkpoint."
                 )
             keys = tuple(tuple(key) for key in known["keys"])
             running = tuple(Running(**one) for one in known["running"])
@@ -127,5 +129,5 @@ class Registry:
         except (ValueError, TypeError, KeyError) as error:
             raise StateError(
                 "what the checkpoint says of its rules is damaged.\n"
-                "  Restore the checkpoint from a complete copy, or begin anew with another checkpoint."
+                "  Restore the checkpoint from a complete copy, or start with a new checkpoint."
             ) from error

@@ -96,9 +96,9 @@ class RulesStreamPlan:
         """Go on with the keys that a checkpoint has; a rule of another key is refused."""
         self.checkpoint = checkpoint
         kept = checkpoint.kept_rules()
-        if kept is None or checkpoint.last_batch() is None:
+        if not kept or checkpoint.last_batch() is None:
             return
-        self.registry = Registry.from_json(kept)
+        self.registry = max(map(Registry.from_json, kept), key=lambda one: one.generation)
         for name, plan in self.bound.plans.items():
             if plan.partition_by not in self.registry.keys:
                 known = "; ".join(", ".join(key) or "no key" for key in self.registry.keys)
@@ -106,6 +106,7 @@ class RulesStreamPlan:
                     f"rule {name!r} has the key {', '.join(plan.partition_by) or 'of all rows'}, but the checkpoint "
                     f"has the keys: {known}.\n  A new key needs a checkpoint of its own: start a second query for it."
                 )
+        self.bound.keys = tuple(dict.fromkeys(name for key in self.registry.keys for name in key))
         self.bucket_ids = spread_ids(self._buckets * len(self.registry.keys), self.partitions)
 
     def identity(self, timeouts: bool) -> Identity:
@@ -175,7 +176,7 @@ class RulesStreamPlan:
             words = sorted({number // WORD for number in own if number != ALWAYS})
             masks = [sum(1 << number % WORD for number in own if number // WORD == word) for word in words]
             every = any(plan.all_rows_travel is not None for plan in plans)
-            made.append(Group(key, 0, tuple(words), () if every else tuple(masks), self._held(key)))
+            made.append(Group(key, 0, tuple(words), None if every else tuple(masks), self._held(key)))
         return tuple(made)
 
     def _held(self, key: tuple[str, ...]) -> tuple[str, ...]:

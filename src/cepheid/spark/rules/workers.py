@@ -41,14 +41,14 @@ class Group:
     first_bucket: int
     words: tuple[int, ...]
     """The words that have bits of its rules."""
-    wanted: tuple[int, ...]
-    """Those bits, word by word; none where a rule sees every row."""
+    wanted: tuple[int, ...] | None
+    """Those bits, word by word; None where a rule sees every row."""
     columns: tuple[str, ...]
     """The columns that travel."""
 
     def rows(self, words: Words, count: int, unordered: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
         """The rows that some rule wants, and those that are to be refused."""
-        if not self.wanted:
+        if self.wanted is None:
             return np.arange(count)
         kept = unordered.copy()
         for word, mask in zip(self.words, self.wanted, strict=True):

@@ -50,7 +50,7 @@ def read_rows() -> list[Column]:
 
 
 def counted() -> list[Column]:
-    """What is counted behind the operator, which gives one row of counts for each call."""
+    """What is counted after the operator, which gives one row of counts for each call."""
     return [F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in COUNTED]
 
 

@@ -101,7 +101,7 @@ def _known(said: str, checkpoint: str) -> CepheidError | None:
     if damage is not None:
         return StateError(
             f"the state in the checkpoint {checkpoint!r} cannot be read: {damage[0]}. A file is damaged or missing.\n"
-            "  Restore the checkpoint from a complete copy, or begin anew with another checkpoint and with the events\n"
+            "  Restore the checkpoint from a complete copy, or start with a new checkpoint and with the events\n"
             "  that still matter read again. query.exception() has all that Spark says."
         )
     return None

@@ -1,7 +1,7 @@
 """A pattern on a streaming DataFrame: the plan.
 
 In: a checked tree, a streaming DataFrame, the columns to partition and order by, how late events may come. Out: the
-stream behind the stateful operator, and what takes the rows of each output out of it. Used by `found` and `query`.
+stream after the stateful operator, and what takes the rows of each output out of it. Used by `found` and `query`.
 
 The plan: Spark computes masks and values as in batch; the watermark is taken from a guarded copy of the time (see
 `time`); rows are packed into cells by bucket of keys; the stateful operator (`operator`) handles one bucket at a time
@@ -113,7 +113,7 @@ class StreamPlan(Plan):
         on_error: str = "stop",
         counts: bool = False,
     ) -> DataFrame:
-        """The stream behind the stateful operator: cells by kind. `control`: the directory of the control source;
+        """The stream after the stateful operator: cells by kind. `control`: the directory of the control source;
         `observed`: what the names of its counts in the query's progress end with; `counts`: matches are counted
         instead of built."""
         names = [f"{name}.{observed}" if observed else name for name in (READ, OBSERVED)]
@@ -204,7 +204,7 @@ class StreamPlan(Plan):
         return written_plan(self)
 
     def decides_by_time(self, timeouts: bool) -> bool:
-        """Whether time that moves on decides anything of partial matches: timeouts, or nots at the end."""
+        """Whether time that moves on decides anything of partial matches: timeouts, or negations at the end."""
         return timeouts or any(position.endings for position in self.automaton.positions)
 
     def _prepared(self, timeouts: bool, observed: str, moments: DataFrame | None) -> DataFrame:

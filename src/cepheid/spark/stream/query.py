@@ -175,7 +175,7 @@ def trigger_of(given: str | Mapping[str, Any] | None) -> dict[str, Any]:
             return dict(NOW)
         return {"processingTime": duration(given, "trigger", ', or "available now"')}
     if not isinstance(given, Mapping) or len(given) > 1 or any(name not in _TRIGGERS for name in given):
-        raise InputError(f"trigger={given!r} is no trigger.\n  {_TRIGGER_REMEDY}")
+        raise InputError(f"trigger={given!r} is not a trigger.\n  {_TRIGGER_REMEDY}")
     return dict(given)
 
 
@@ -186,7 +186,9 @@ def _checked_idle(plan: StreamingPlan, how: Starting, trigger: dict[str, Any]) -
     seconds = microseconds(duration(how.idle, "idle")) / 1e6
     remedy = "Leave idle= out"
     if seconds <= 0:
-        raise InputError(f'idle={how.idle!r} is no time at all.\n  {remedy}, or give a length such as "30 seconds".')
+        raise InputError(
+            f'idle={how.idle!r} is not longer than zero.\n  {remedy}, or give a length such as "30 seconds".'
+        )
     if how.flush or trigger == NOW:
         raise InputError(f"idle={how.idle!r} waits for events, and this query ends when there are none.\n  {remedy}.")
     if plan.time.has_own_watermark:

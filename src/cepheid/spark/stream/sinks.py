@@ -51,7 +51,7 @@ def writer(session: SparkSession, output: Output, sink: Sink, checkpoint: str) -
     if callable(sink):
         return sink
     raise InputError(
-        f"{output.kind}={sink!r} is no sink.\n"
+        f"{output.kind}={sink!r} is not a sink.\n"
         '  Give files(path, "parquet") or table(name) of cepheid.spark.sinks, "console", "memory", or a function of a\n'
         "  DataFrame and the batch number."
     )

@@ -31,7 +31,7 @@ _CALLED = {
     "measured": "what measures read of events",
     "time": "the time",
 }
-_ANEW = "begin anew with another checkpoint, and with the events that\n  still matter read again from the source."
+_ANEW = "start with a new checkpoint, and with the events that\n  still matter read again from the source."
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class Identity:
         except (ValueError, TypeError, KeyError) as error:
             raise StateError(
                 f"{what} is damaged: {saved[:60]!r} does not say whose state it is.\n"
-                "  Restore the checkpoint from a complete copy, or begin anew with another checkpoint."
+                "  Restore the checkpoint from a complete copy, or start with a new checkpoint."
             ) from error
 
     def refuse_difference(self, given: Identity) -> None:

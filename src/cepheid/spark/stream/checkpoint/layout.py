@@ -72,8 +72,8 @@ class Checkpoint:
         saved = self._lines("identity")
         if not saved:
             raise StateError(
-                f"{self.path!r} is no checkpoint of a pattern: it has no file below cepheid/identity.\n"
-                "  Give the directory that start(checkpoint=…) was given, or that stands under [stream] in the job."
+                f"{self.path!r} is not a checkpoint of a pattern: it has no file below cepheid/identity.\n"
+                "  Give the directory that start(checkpoint=…) was given, or that is named under [stream] in the job."
             )
         return self._read(saved)
 
@@ -87,13 +87,12 @@ class Checkpoint:
         return lines[0] if lines else None
 
     def keep_rules(self, text: str) -> None:
-        """Keep which rules run, of a set of rules."""
-        self._write("rules", [text], mode="overwrite")
+        """Keep which rules run, of a set of rules, beside what was kept before: nothing is ever missing."""
+        self._write("rules", [text])
 
-    def kept_rules(self) -> str | None:
-        """Which rules run, if that is kept."""
-        lines = self._lines("rules")
-        return lines[0] if lines else None
+    def kept_rules(self) -> list[str]:
+        """All that was ever kept of which rules run."""
+        return self._lines("rules") or []
 
     def end(self) -> None:
         """Tell the operator that the input is over."""

@@ -34,7 +34,7 @@ def read(saved: bytes, what: str) -> tuple[dict[str, Any], list[bytes]]:
     if saved[: len(MAGIC)] != MAGIC or zlib.crc32(saved[begin:]) != int.from_bytes(saved[len(MAGIC) : begin], "little"):
         raise StateError(
             f"{what} is damaged: its checksum does not fit its {len(saved)} bytes.\n"
-            "  Restore the checkpoint from a complete copy, or begin anew with another checkpoint."
+            "  Restore the checkpoint from a complete copy, or start with a new checkpoint."
         )
     at = begin + 8
     end = at + int.from_bytes(saved[begin:at], "little")
@@ -42,7 +42,7 @@ def read(saved: bytes, what: str) -> tuple[dict[str, Any], list[bytes]]:
     if head["format"] != FORMAT:
         raise StateError(
             f"{what} has format {head['format']}, this version of Cepheid reads format {FORMAT}.\n"
-            "  Use the version of Cepheid that wrote it, or begin anew with another checkpoint."
+            "  Use the version of Cepheid that wrote it, or start with a new checkpoint."
         )
     parts = []
     for length in head["parts"]:

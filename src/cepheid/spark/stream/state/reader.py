@@ -62,7 +62,7 @@ class StateReader:
 
     def runs(self) -> DataFrame:
         """The waiting runs: key, start, last event, what each has taken so far, what it waits for and until when. Of
-        runs that are kept as one, the first 1,000 are listed; `totals` counts them all."""
+        runs that are kept as one, the 1,000 oldest are listed; `totals` counts them all."""
         plan = self._plan
         time = plan.rows.schema[plan.order_by[0]].dataType
         taken = StructType([StructField("variable", StringType()), StructField("time", time)])

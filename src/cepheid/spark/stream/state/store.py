@@ -60,7 +60,7 @@ class Head:
     """When the bucket is to be looked at next, in milliseconds."""
     ended: bool
     runs: int = 0
-    """Live runs and pending events behind this step: counts say by how much they have changed since."""
+    """Live runs and pending events after this step: counts say by how much they have changed since."""
     pending: int = 0
 
 
@@ -237,7 +237,7 @@ def head_of(saved: bytes, bucket_id: int, identity: str | None = None) -> Head:
 def _missing(what: str) -> StateError:
     return StateError(
         f"the checkpoint is incomplete: {what} is missing.\n"
-        "  Restore the checkpoint from a complete copy, or begin anew with another checkpoint."
+        "  Restore the checkpoint from a complete copy, or start with a new checkpoint."
     )
 
 

@@ -1,0 +1,41 @@
+"""The corpora through sets of 50 rules: the same answers as one by one."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from conformance import run as conformance
+from conformance.ending import ended
+from conformance.rule_sets import answered, in_memory, on_operator, without_timeouts
+
+HERE = Path(__file__).parent
+SAMPLED = {
+    "corners.jsonl.gz": 250,
+    "extra.jsonl": 100,
+    "flink-tests.jsonl": 294,
+    "more.jsonl.gz": 250,
+    "paper.jsonl.gz": 300,
+    "probes.jsonl": 196,
+    "random.jsonl.gz": 250,
+}
+
+
+@pytest.mark.parametrize("name", sorted(SAMPLED))
+def test_sets_in_memory(name: str) -> None:
+    chosen = random.Random(name).sample(list(conformance.read(HERE / name)), SAMPLED[name])
+    cases = [without_timeouts(ended(case)) for case in chosen if "advance_to" not in case.data]
+    tally = conformance.run(cases, answered(cases, in_memory))
+    assert tally.problems == []
+    assert tally.passes > len(cases) // 2
+
+
+@pytest.mark.parametrize("name", sorted(SAMPLED))
+def test_sets_on_the_operator(name: str) -> None:
+    pytest.importorskip("pyspark.sql.streaming.tws_tester")
+    chosen = random.Random(f"operator {name}").sample(list(conformance.read(HERE / name)), min(150, SAMPLED[name]))
+    cases = [without_timeouts(ended(case)) for case in chosen if "advance_to" not in case.data]
+    tally = conformance.run(cases, answered(cases, on_operator))
+    assert tally.problems == []
+    assert tally.passes > len(cases) // 2
