@@ -104,13 +104,13 @@ def test_values_are_part_of_what_a_pattern_means() -> None:
         (lambda p: p.bind(limt=5), "no condition has :limt(?s:.*)There are: :limit"),
         (lambda p: p.bind(limit=[5]), "cannot be a parameter"),
         (lambda p: p.bind(limit=date(2025, 1, 1)), "CAST\\(:limit AS DATE\\)"),
-        (lambda p: p.bind(limit=float("nan")), "no number"),
+        (lambda p: p.bind(limit=float("nan")), "not a finite number"),
         (lambda p: p.bind(limit=2**63), "does not fit 64 bits"),
         (lambda p: Pattern.begin(p.bind(limit=5)).next("b"), "bind on the whole pattern"),
         (lambda p: Pattern.begin("a").where("x > ?"), "a parameter has a name"),
         (lambda p: Pattern.parse("a[x > :y] with y = 5, y = 6"), "has a value already"),
         (lambda p: Pattern.parse("a[x > :y] with y = tru"), "a number"),
-        (lambda p: Pattern.from_json('{"cepheid": 1, "sequence": [], "parameters": [5]}'), "no object"),
+        (lambda p: Pattern.from_json('{"cepheid": 1, "sequence": [], "parameters": [5]}'), "not an object"),
     ],
 )
 def test_what_is_refused(call: Any, says: str) -> None:

@@ -126,7 +126,7 @@ def test_a_stream(spark: SparkSession, place: Path, capsys: pytest.CaptureFixtur
 def test_a_clause_of_match_recognize(spark: SparkSession, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     clause = """
         PARTITION BY tag ORDER BY ts MEASURES COUNT(*) AS n
-        PATTERN (SHELF OTHER*? GONE)
+        PATTERN (SHELF OTHER*? GONE) WITHIN INTERVAL '12' HOUR
         DEFINE SHELF AS reader = 'SHELF', OTHER AS reader <> 'COUNTER', GONE AS reader = 'EXIT'
     """
     Path("stolen.sql").write_text(clause, encoding="utf-8")

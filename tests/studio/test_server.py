@@ -88,6 +88,8 @@ def test_nothing_found_names_the_cause(client: TestClient) -> None:
 def test_sase_json_and_row_patterns(client: TestClient) -> None:
     sase = _try(client, "EVENT SEQ(cart c, buy b) WITHIN 100", type_column="kind")
     assert sase["count"] == 8
+    assert _try(client, "PATTERN SEQ(cart c, buy b) WITHIN 100", type_column="kind")["count"] == 8
+    assert "there is no column" in _try(client, "a[kind = 'cart' AND pattern = 1]")["error"]  # a column, no clause
     assert _try(client, Pattern.parse(CART).to_json())["count"] == 8
     clause = (
         "PARTITION BY id ORDER BY t MEASURES LAST(t) AS at PATTERN (A B+) DEFINE A AS kind = 'view', B AS price > 0"

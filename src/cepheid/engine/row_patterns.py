@@ -98,6 +98,7 @@ def match_rows(
             time,
             rows.bounds,
             tables.params,
+            tables.ahead,
             progress.places,
             room,
             cursor,

@@ -103,7 +103,7 @@ class StepTables:
         else:
             nothing = F.array(self._candidate([F.lit(None)] * len(self._types), 0))
             every = F.when(rejected, nothing).otherwise(self._merged(steps)) if time else self._merged(steps)
-            rows = rows.select("*", F.explode(every).alias(_CANDIDATE))
+            rows = rows.select("*", F.explode(every).alias(_CANDIDATE)).where(F.col(_CANDIDATE).isNotNull())
             keys = [F.col(f"{_CANDIDATE}.key.{_field(place)}") for place in _places(self.steps)]
             bits = F.col(f"{_CANDIDATE}.roles")
             local = {place: bit for bit, (place, _) in enumerate(steps)}
@@ -116,7 +116,9 @@ class StepTables:
         return rows.select(*own, *time, *named, *marked)
 
     def _merged(self, steps: list[tuple[int, Step]]) -> Column:
-        """The candidates of one row: each key once, with the steps that it is a key of."""
+        """The candidates of one row: each key once, with the steps that it is a key of. Some may be NULL."""
+        if not any((step, place) in self._arrays for _, step in steps for place in _places(self.steps)):
+            return F.array(*(self._single(steps, number) for number in range(len(steps))))
         every = F.concat(*(self._entries(step, bit) for bit, (_, step) in enumerate(steps)))
         keys = F.array_distinct(F.transform(every, lambda entry: entry["key"]))
 
@@ -128,6 +130,21 @@ class StepTables:
             return F.struct(key.alias("key"), roles.alias("roles"))
 
         return F.transform(keys, with_roles)
+
+    def _single(self, steps: list[tuple[int, Step]], number: int) -> Column:
+        """The candidate that one step makes of a row where no key is an array; NULL if it makes none, or if a step
+        before makes the same. Spark compiles this, but not the functions that go through arrays."""
+        keys = [[self._key(step, place) for place in _places(self.steps)] for _, step in steps]
+        mine = keys[number]
+        same = [
+            reduce(and_, (one.eqNullSafe(other) for one, other in zip(mine, theirs, strict=True))) for theirs in keys
+        ]
+        valid = reduce(and_, [key.isNotNull() for key in mine] + [~is_same for is_same in same[:number]])
+        roles = F.lit(1 << number)
+        for further in range(number + 1, len(steps)):
+            roles = roles + F.when(same[further], F.lit(1 << further)).otherwise(F.lit(0))
+        fields = [key.alias(_field(place)) for place, key in enumerate(mine)]
+        return F.when(valid, F.struct(F.struct(*fields).alias("key"), roles.cast("bigint").alias("roles")))
 
     def _entries(self, step: Step, bit: int) -> Column:
         """The keys of one row for one step: one for each combination of the values of arrays, none with NULL."""

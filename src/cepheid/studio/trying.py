@@ -6,6 +6,7 @@ why and copies. Nothing here knows of the server.
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import dataclass, field
 from typing import Any
@@ -112,8 +113,7 @@ def _table(matches: Any, number: int) -> str:
 
 def _is_clause(text: str) -> bool:
     """Whether this is a MATCH_RECOGNIZE clause: only that has PATTERN ( … )."""
-    words = text.upper().split()
-    return text.lstrip().upper().startswith("MATCH_RECOGNIZE") or any(word.startswith("PATTERN") for word in words)
+    return re.search(r"^\s*MATCH_RECOGNIZE\b|\bPATTERN\s*\(", text, re.I) is not None
 
 
 def _inside(text: str) -> str:

@@ -32,7 +32,9 @@ def place(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         Path(name).mkdir()
     pq.write_table(SHOP.readings.sort_by("ts"), "in/readings.parquet")
     Path("rules/stolen.toml").write_text(f'pattern = "{SHOPLIFTING}"\npartition_by = "tag"\n', encoding="utf-8")
-    Path("rules/seen.toml").write_text('pattern = "x[reader = \'EXIT\']"\npartition_by = "tag"\n', encoding="utf-8")
+    Path("rules/seen.toml").write_text(
+        'pattern = "x[reader = \'EXIT\'] within 1 hour"\npartition_by = "tag"\n', encoding="utf-8"
+    )
     Path("job.toml").write_text(JOB.format(place=tmp_path), encoding="utf-8")
     return tmp_path
 

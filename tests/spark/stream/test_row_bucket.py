@@ -161,6 +161,9 @@ def test_a_match_waits_for_the_rows_that_its_measures_read() -> None:
     assert moments("A", A, "ab", measures="COUNT(*) AS n, NEXT(x) AS after") == [(2, 0, 1)]
     assert moments("A B", AB, "ab", measures="COUNT(*) AS n, NEXT(FIRST(x)) AS after") == [(2, 0, 2)]
     assert moments("A B", AB, "abc", measures="COUNT(*) AS n, NEXT(CLASSIFIER()) AS after") == [(2, 0, 2)]
+    for measure in ("NEXT(A.x)", "NEXT(FIRST(A.x))", "NEXT(C.x)", "NEXT(LAST(x, 1))", "NEXT(FIRST(x, 5), 3)"):
+        assert moments("A B | C", ABC, "abx", measures=f"COUNT(*) AS n, {measure} AS after") == [(2, 0, 2)]
+    assert moments("A B A B", AB, "ababx", measures="COUNT(*) AS n, NEXT(FIRST(A.x, 1), 2) AS after") == [(5, 0, 4)]
 
 
 def test_skipping_and_numbers_go_on_across_steps() -> None:

@@ -16,13 +16,16 @@ FROM_CURRENT, FROM_START, IN_REGISTER = range(3)
 # its neighbours reads
 T_CODE_BEGIN, T_CODE_END, T_READS_BEGIN, T_READS_END, T_AHEAD, T_SIZE = range(6)
 
+# a measure that reads rows after others: which rows it counts (the bits of their labels, 0 for all), from the first or
+# from the last, how many of them it passes by, how many rows it goes on from there
+A_LABELS, A_FROM_FIRST, A_OFFSET, A_SHIFT, A_SIZE = range(5)
+
 # an instruction: what the row pattern's program says, and the number of its place among those that are remembered or -1
 I_CODE, I_FIRST, I_SECOND, I_SLOT, I_SIZE = range(5)
 
 # what the matcher remembers of ways that failed, as `rowpattern.splitting.Remembers` numbers it
 FORGET, BY_STATE, BY_ROW_OF_START, BY_ROW = range(4)
 
-# P_AFTER_FIRST, P_AFTER_LAST: how many rows after the first or last row of a match its measures read
 (
     P_SKIP,
     P_SKIP_MASK,
@@ -31,10 +34,8 @@ FORGET, BY_STATE, BY_ROW_OF_START, BY_ROW = range(4)
     P_FIRST_MASK,
     P_WITHIN,
     P_BUDGET,
-    P_AFTER_FIRST,
-    P_AFTER_LAST,
     P_SIZE,
-) = range(10)
+) = range(8)
 PAST_LAST_ROW, TO_NEXT_ROW, TO_FIRST, TO_LAST = range(4)
 NO_WITHIN = -1
 

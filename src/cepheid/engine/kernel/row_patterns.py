@@ -119,6 +119,23 @@ def fill(
 
 
 @compiled
+def waits_for_measures(ahead, labels, length, at_hand):
+    """Whether a measure of a match reads a row after those at hand. Its row is furthest at the last row of the match
+    (rules 5.3 and 5.4)."""
+    for read in range(len(ahead)):
+        wanted, left = np.uint64(ahead[read, A_LABELS]), ahead[read, A_OFFSET]
+        for step in range(length):
+            place = step if ahead[read, A_FROM_FIRST] else length - 1 - step
+            if wanted == np.uint64(0) or wanted >> np.uint64(labels[place] >> 1) & np.uint64(1):
+                if left == 0:
+                    if place + ahead[read, A_SHIFT] >= at_hand:
+                        return True
+                    break
+                left -= 1
+    return False
+
+
+@compiled
 def hashed(slot, row, registers, depth):
     total = np.uint64(slot) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(row)
     for register in range(registers.shape[1]):
@@ -162,6 +179,7 @@ def scan(
     time,
     bounds,
     params,
+    ahead,
     places,
     room,
     cursor,
@@ -331,8 +349,7 @@ def scan(
                         pc = instructions[pc, I_SECOND] if flags & flag else pc + 1
                         flags &= ~flag
                     else:
-                        read = max(start + params[P_AFTER_FIRST], row - 1 + params[P_AFTER_LAST])
-                        if is_open and row > start and read >= end:
+                        if is_open and waits_for_measures(ahead, labels, row - start, end - start):
                             lacks = OPEN
                         else:
                             length = row - start

@@ -66,6 +66,8 @@ class RowTables:
     updates_of: Integers
     initial: Integers
     params: Integers
+    ahead: Integers
+    """What measures read of rows after others."""
 
 
 def mask_of(pattern: RowPattern, variable: str | None) -> int:
@@ -102,7 +104,6 @@ def tabulate(bound: BoundRowPattern, max_steps: int = Limits().max_steps) -> Row
     params[r.P_FIRST_MASK] = _first_mask(program)
     params[r.P_WITHIN] = r.NO_WITHIN if pattern.within is None else pattern.within // timedelta(microseconds=1)
     params[r.P_BUDGET] = max_steps
-    params[[r.P_AFTER_FIRST, r.P_AFTER_LAST]] = _read_by_measures(bound)
     tables = RowTables(
         bound,
         program,
@@ -121,6 +122,7 @@ def tabulate(bound: BoundRowPattern, max_steps: int = Limits().max_steps) -> Row
         _array(list(zip([0, *ends[:-1]], ends, strict=True)), 2),
         np.array([*[0] * programs.registers, programs.known_at_first], np.int64),
         params,
+        _array(_read_ahead(bound), r.A_SIZE),
     )
     if pattern.skip.variable is not None:
         params[r.P_SKIP_MASK] = mask_of(pattern, pattern.skip.variable)
@@ -134,20 +136,18 @@ def rows_read_before(bound: BoundRowPattern) -> int:
     return max(0, *(-read.place.shift for read in reads if isinstance(read, Value)), 0)
 
 
-def _read_by_measures(bound: BoundRowPattern) -> tuple[int, int]:
-    """How many rows after the first and after the last row of a match its measures may read. A label is read of the
-    rows of the match alone (rule 5.7)."""
-    after_first = after_last = 0
+def _read_ahead(bound: BoundRowPattern) -> list[tuple[int, int, int, int]]:
+    """The reads of measures that go to later rows. A label is read of the rows of the match alone (rule 5.7)."""
+    found: dict[tuple[int, int, int, int], None] = {}
     for measure in bound.measures:
         for read in reads_of(measure.expression):
             if not isinstance(read, Value) or (isinstance(read.argument, Column) and read.argument.name == LABEL):
                 continue
             place = read.place
-            if place.variable is None and place.from_first:
-                after_first = max(after_first, place.offset + place.shift if place.shift > 0 else 0)
-            else:
-                after_last = max(after_last, place.shift - (place.offset if place.variable is None else 0))
-    return after_first, after_last
+            if place.shift > 0:
+                labels = 0 if place.variable is None else mask_of(bound.pattern, place.variable)
+                found[labels, int(place.from_first), place.offset, place.shift] = None
+    return list(found)
 
 
 def _ahead(condition: Expression) -> int:

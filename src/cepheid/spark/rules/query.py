@@ -27,6 +27,8 @@ from cepheid.spark.stream.sinks import Output, Sink, writer
 logger = logging.getLogger("cepheid.rules")
 LOOKS = 1.0
 """Seconds between two looks at the source of rules."""
+CALM = 0.3
+"""Seconds without a change after which a change is taken up."""
 PATIENCE = 60.0
 """Seconds that a change waits for the end of a micro-batch; after that the query is stopped in its midst, and Spark
 replays the micro-batch."""
@@ -101,7 +103,7 @@ class RulesQuery:
             if is_over:
                 if self._error is not None:
                     raise self._error
-                query.awaitTermination(0)
+                query.awaitTermination(1)  # it is over: this only tells why, if it failed
                 return True
             if end is not None and time.monotonic() >= end:
                 return False
@@ -132,6 +134,11 @@ class RulesQuery:
         seen = source.fingerprint()
         if seen == self._seen or self._stopped.is_set():
             return False
+        while True:  # files that are being written are not read by halves
+            time.sleep(CALM)
+            before, seen = seen, source.fingerprint()
+            if seen == before:
+                break
         self._seen = seen
         try:
             rules, wrong = source.current()

@@ -17,7 +17,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import DateType, LongType, StructField, TimestampNTZType, TimestampType
+from pyspark.sql.types import DateType, LongType, StructField, StructType, TimestampNTZType, TimestampType
 
 from cepheid.conditions.printing import quoted
 from cepheid.errors import InputError
@@ -95,8 +95,8 @@ def with_arrival(rows: DataFrame, order_by: tuple[str, ...], timing: Timing) -> 
             f'the stream has a watermark on {marked!r}, but time="arrival" asks for none.\n  Leave one of them out.'
         )
     timed = rows.select("*", F.current_timestamp().alias(ARRIVAL[0]))
-    # Spark refuses monotonically_increasing_id() on streams.
-    return mapped(timed, Numbered(ARRIVAL[1]), timed.schema.add(ARRIVAL[1], LongType())), ARRIVAL
+    numbered = StructType([*timed.schema.fields, StructField(ARRIVAL[1], LongType())])
+    return mapped(timed, Numbered(ARRIVAL[1]), numbered), ARRIVAL  # Spark refuses monotonically_increasing_id() here
 
 
 @dataclass(frozen=True, slots=True)
