@@ -68,7 +68,7 @@ def test_a_set_is_made_from_a_table_of_texts() -> None:
     ("rules", "message"),
     [
         (lambda: PatternSet({"a": RISE, "A": RISE}), "two rules named 'A'"),
-        (lambda: PatternSet({"a": 3}), "rule 'a': its pattern is a int"),  # type: ignore[dict-item]
+        (lambda: PatternSet({"a": 3}), "rule 'a': its pattern is of type int"),  # type: ignore[dict-item]
         (lambda: PatternSet({" ": RISE}), "the name of a rule is ' '"),
         (lambda: PatternSet({"a": "low[price <"}), "rule 'a'"),
         (lambda: PatternSet().add("a", RISE, severity=3), "rule 'a': severity is 3"),  # type: ignore[arg-type]

@@ -76,6 +76,12 @@ AT_ONCE: dict[str, Rejection] = {
         "len(obj, /) does not take two",
         "lambda event",
     ),
+    "a skip strategy as it is printed": (
+        lambda: A.skip("past last event"),  # type: ignore[arg-type]
+        "the pattern",
+        "not a skip strategy",
+        "Did you mean 'past_last_event'?",
+    ),
     "a text as pattern": (lambda: Pattern("a"), "the pattern", "'a' is not a pattern", ".begin('name')"),  # type: ignore
     "None as condition": (lambda: A.where(None), "element 'a'", "None (NoneType)", "leave the condition out"),
     "until on a single": (lambda: A.until("x"), "element 'a'", "taken once", "one_or_more()"),

@@ -257,7 +257,7 @@ def made_rule(
             pattern = pattern_of(pattern)
         if not isinstance(pattern, Pattern):
             kind = type(pattern).__name__
-            raise InputError(f"its pattern is a {kind}.\n  Give a Pattern, or its text.")
+            raise InputError(f"its pattern is of type {kind}.\n  Give a Pattern, or its text.")
         pattern.check()
         if severity is not None and not isinstance(severity, str):
             raise InputError(f'severity is {severity!r}.\n  Give text: severity="high".')

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import wraps
 from types import FunctionType, MethodType
 from typing import Any, Concatenate, Generic, Literal, ParamSpec, Self, TypeAlias, TypeVar
@@ -238,10 +239,12 @@ class PatternBuilder:
         """Choose which later matches an emitted match rules out (rule 8): a value of `cepheid.skip`, or its name."""
         chosen = _SKIPS_BY_NAME.get(strategy) if isinstance(strategy, str) else strategy
         if not isinstance(chosen, Skip):
+            near = get_close_matches(str(strategy).lower().replace(" ", "_"), _SKIPS_BY_NAME, 1)
             raise MalformedPatternError(
                 PATTERN,
                 f"{strategy!r} is not a skip strategy",
-                "Give skip.no_skip, skip.to_next, skip.past_last_event, skip.to_first(v) or skip.to_last(v); "
+                (f"Did you mean {near[0]!r}? " if near else "")
+                + "Give skip.no_skip, skip.to_next, skip.past_last_event, skip.to_first(v) or skip.to_last(v); "
                 "the first three also as text.",
             )
         return self._with(edits.set_skip(self.tree, chosen))
