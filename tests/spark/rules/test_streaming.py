@@ -165,7 +165,7 @@ def test_a_restart_with_another_set_goes_on(spark: SparkSession, feed: Feed, tmp
     assert feed.matches() == feed.alone("rise", RISE, 1) + Counter(
         {key: 1 for key in feed.alone("pair", PAIR, 0, 2) if key[0] == "pair"}
     )
-    [row] = [row for rows in feed.found.values() for row in rows if row["key"] == "r"]
+    row, _ = [row for rows in feed.found.values() for row in rows if row["key"] == "r"]
     assert (row["severity"], row["measures"], row["at"]) == ("low", {"most": "9"}, row["end_time"])
 
 
