@@ -56,7 +56,8 @@ imports: install
 
 # The kernel is compiled first, once: the tests' processes would otherwise all do it at the same time.
 unit: install
-	@$(VENV)/bin/python -c "from cepheid.engine.matcher import warm_up; warm_up()"
+	@$(VENV)/bin/python -c "from cepheid.engine.row_patterns import warm_up; warm_up()" & \
+	$(VENV)/bin/python -c "from cepheid.engine.matcher import warm_up; warm_up(compact=True)" && wait
 	$(RUN) pytest $(PARALLEL) $(ARGS)
 
 ENGINE := reference
