@@ -303,7 +303,7 @@ def test_wide_decimals_keep_their_digits() -> None:
         ("CAST(d AS STRING) = '1.0'", "a cast from double to string", [True, False, None, False, False]),
         ("CAST(CAST(n AS STRING) AS INT) = 1", "a cast from string to int", [True, False, None, False, False]),
         ("UPPER(name) = 'A'", "UPPER of other than ASCII text", [True, False, None, False, False]),
-        ("name LIKE name", "LIKE with other than constants", [True, True, None, True, True]),
+        ("name LIKE name", "LIKE with anything but constants", [True, True, None, True, True]),
         ("CAST(price AS DECIMAL(9, 1))", "to decimal(9,1)", [Decimal(t) if t else None for t in ROUNDED]),
     ],
 )
