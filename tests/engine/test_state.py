@@ -144,7 +144,7 @@ def test_state_is_refused_by_another_pattern_but_not_by_other_names() -> None:
 def test_damaged_state_is_refused() -> None:
     tables = tabulate(automaton_of(SAME_NAME.tree), Options())
     saved = snapshot(Matcher(tables))
-    with pytest.raises(StateError, match="no saved state"):
+    with pytest.raises(StateError, match="not a saved state"):
         restore(Matcher(tables), b"something else")
     with pytest.raises(StateError, match="cut off"):
         restore(Matcher(tables), saved[:-1])

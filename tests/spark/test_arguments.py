@@ -31,7 +31,7 @@ def stream(spark: SparkSession) -> DataFrame:
 
 NO_COUNTS = (0, -1, "5", 1.5, True, 10**30)
 COMMON: list[tuple[str, Any]] = [
-    *(("partition_by", value) for value in (F.col, [F.col], 1, {"k": "k"}, ["k", "k"], "kk")),
+    *(("partition_by", value) for value in (F.col, [F.col], 1, {"k": 1}, ["k", "k"], "kk")),
     *(("order_by", value) for value in (None, (), F.col, 1, [1], "k", "tss", ["ts", "ts"])),
     *(("measures", value) for value in (["COUNT(a.*)"], "COUNT(a.*)", {"x": 1}, {"x": F.col}, {1: "COUNT(a.*)"})),
     *(("columns", value) for value in ([], [1], F.col, "nn")),

@@ -120,7 +120,7 @@ def test_a_stream(spark: SparkSession, place: Path, capsys: pytest.CaptureFixtur
     assert main(["state", f"{place}/state"]) == 0
     assert "ended by a flush" in capsys.readouterr().out
     assert main(["state", f"{place}/in"]) == 2
-    assert "no checkpoint" in capsys.readouterr().err
+    assert "is not a checkpoint" in capsys.readouterr().err
 
 
 def test_a_clause_of_match_recognize(spark: SparkSession, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
