@@ -15,7 +15,7 @@ pytest.importorskip("pyspark.sql.streaming.tws_tester", reason="Spark's tester o
 from spark.stream.operator_stream import OperatorStream
 from syntax.strategies import patterns
 
-from cepheid import Pattern
+from cepheid import Pattern, skip
 from cepheid.engine.runs.live import count_live
 from cepheid.engine.tables.representation import NotCompiled
 from cepheid.errors import LimitError, SkipError, StateError
@@ -140,6 +140,14 @@ def test_any_disorder_and_any_split_give_what_batch_gives(
             for rows in (stream.found["timeouts"], whole.timeouts)
         )
         assert found == expected
+
+
+def test_an_error_at_the_end_names_the_key_of_an_event_that_waited() -> None:
+    skips_to_its_start = Pattern.begin("a").not_next("b").where("name = 'b'").skip(skip.to_first("a", or_fail=True))
+    stream = stream_of(skips_to_its_start.tree)
+    stream.batch(table([event(1, 1, "a", key="watch")]), 0)
+    with pytest.raises(SkipError, match="key = 'watch', skip to_first"):
+        stream.end()
 
 
 def test_an_event_waits_for_the_watermark() -> None:

@@ -312,10 +312,13 @@ class RulesBucket(PendingEvents):
         return refused, False
 
     def named(self, key: bytes) -> str:
-        """The key that a hash stands for, from a row that its runs hold."""
+        """The key that a hash stands for, from a row that its runs hold, or from one that waits."""
         assert self.group is not None
-        held = self._held_by(key).select(list(self.work.groups[self.group].partition_by)).slice(0, 1).to_pylist()
-        return key_named(held[0] if held else None)
+        rows = pa.table({}) if self.rows is None else self._held_by(key)
+        if not rows.num_rows and self.pending is not None:
+            rows = self.pending.filter(pc.equal(key_hashes(self.pending), pa.scalar(key, pa.binary(16))))
+        names = list(self.work.groups[self.group].partition_by)
+        return key_named(rows.select(names).slice(0, 1).to_pylist()[0] if rows.num_rows else None)
 
     def _held_by(self, key: bytes) -> pa.Table:
         assert self.rows is not None

@@ -181,9 +181,12 @@ class BucketRuns(PendingEvents):
         return "as time moves on"
 
     def named(self, key: bytes) -> str:
-        """The key that a hash stands for, from a row that its runs hold."""
-        held = self._held_by(self._slot_of(key)).select(list(self.work.partition_by)).slice(0, 1).to_pylist()
-        return key_named(held[0] if held else None)
+        """The key that a hash stands for, from a row that its runs hold, or from one that waits."""
+        rows = pa.table({}) if self.rows is None else self._held_by(self._slot_of(key))
+        if not rows.num_rows and self.pending is not None:
+            rows = self.pending.filter(pc.equal(key_hashes(self.pending), pa.scalar(key, pa.binary(16))))
+        names = list(self.work.partition_by)
+        return key_named(rows.select(names).slice(0, 1).to_pylist()[0] if rows.num_rows else None)
 
     def _slot_of(self, key: bytes) -> Integers:
         """The slot of a key, if it has one."""
