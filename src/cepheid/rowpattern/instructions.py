@@ -10,6 +10,7 @@ written out before the loop, so they are free of that rule.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Set
 from dataclasses import dataclass, field
 from enum import IntEnum
 
@@ -62,6 +63,25 @@ class Program:
     instructions: tuple[Instruction, ...]
     variables: tuple[str, ...]
     flags: int
+
+    def reached(self, ends: Set[Code]) -> Iterator[Instruction]:
+        """The instructions that a match may come to before it has passed one of these codes, those that end it too."""
+        seen, waiting = {0}, [0]
+        while waiting:
+            at = waiting.pop()
+            each = self.instructions[at]
+            yield each
+            following: tuple[int, ...] = (at + 1,)
+            if each.code in ends:
+                following = ()
+            elif each.code is Code.SPLIT:
+                following = (each.first, each.second)
+            elif each.code is Code.JUMP:
+                following = (each.first,)
+            elif each.code is Code.END_ITERATION:
+                following = (at + 1, each.second)
+            waiting += [place for place in following if place not in seen]
+            seen.update(following)
 
     def __str__(self) -> str:
         return "\n".join(f"{at:>4}  {self._text(each)}" for at, each in enumerate(self.instructions))

@@ -6,7 +6,7 @@ must be computed beforehand; or `NotCompiled`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -190,25 +190,12 @@ def _instructions(program: Program) -> tuple[Integers, int]:
 
 def _first_mask(program: Program) -> int:
     """The labels that the first row of a match can have; 0 where a match may have no row, and every row is tried."""
-    seen, waiting, mask = {0}, [0], 0
-    while waiting:
-        at = waiting.pop()
-        each = program.instructions[at]
-        following: Iterable[int] = (at + 1,)
-        match each.code:
-            case Code.MATCH:
-                return 0
-            case Code.LABEL:
-                mask |= 1 << each.first
-                continue
-            case Code.SPLIT:
-                following = (each.first, each.second)
-            case Code.JUMP:
-                following = (each.first,)
-            case Code.END_ITERATION:
-                following = (at + 1, each.second)
-        waiting += [place for place in following if place not in seen]
-        seen.update(following)
+    mask = 0
+    for each in program.reached({Code.LABEL, Code.MATCH}):
+        if each.code is Code.MATCH:
+            return 0
+        if each.code is Code.LABEL:
+            mask |= 1 << each.first
     return mask
 
 

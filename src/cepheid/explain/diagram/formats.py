@@ -15,7 +15,7 @@ from cepheid.conditions import bind
 from cepheid.errors import InputError
 from cepheid.explain.diagram.boxes import to_boxes
 from cepheid.explain.diagram.graph_text import of_automaton, of_picture
-from cepheid.explain.diagram.picture import picture
+from cepheid.explain.diagram.picture import Picture, picture
 from cepheid.explain.diagram.svg_drawing import to_svg
 from cepheid.options import path_of
 from cepheid.syntax.notation import to_text
@@ -94,16 +94,20 @@ def draw(tree: PatternTree, form: str = "svg", of: str = "pattern") -> Diagram:
         raise InputError(
             'format="svg" draws the pattern only.\n  Give format="mermaid", "dot" or "text" with of="automaton".'
         )
-    shown = picture(tree)
-    match chosen:
+    return drawn(picture(tree), to_text(tree), chosen)
+
+
+def drawn(shown: Picture, title: str, form: Format) -> Diagram:
+    """A picture in one of the formats."""
+    match form:
         case Format.SVG:
-            return Diagram(to_svg(shown, title=to_text(tree)), chosen)
+            return Diagram(to_svg(shown, title=title), form)
         case Format.MERMAID:
-            return Diagram(of_picture(shown).mermaid(), chosen)
+            return Diagram(of_picture(shown).mermaid(), form)
         case Format.DOT:
-            return Diagram(of_picture(shown).dot(), chosen)
+            return Diagram(of_picture(shown).dot(), form)
         case Format.TEXT:
-            return Diagram(to_boxes(shown), chosen)
+            return Diagram(to_boxes(shown), form)
 
 
 def chosen_format(form: str) -> Format:

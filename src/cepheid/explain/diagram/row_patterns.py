@@ -6,11 +6,8 @@ where it occurs, a frame for a group, a choice, PERMUTE or an exclusion; so ever
 
 from __future__ import annotations
 
-from cepheid.explain.diagram.boxes import to_boxes
-from cepheid.explain.diagram.formats import Diagram, Format, chosen_format
-from cepheid.explain.diagram.graph_text import of_picture
+from cepheid.explain.diagram.formats import Diagram, chosen_format, drawn
 from cepheid.explain.diagram.picture import Card, Frame, Picture, Shape, Step, Stroke
-from cepheid.explain.diagram.svg_drawing import to_svg
 from cepheid.rowpattern import printing
 from cepheid.rowpattern.model import (
     Alternation,
@@ -33,16 +30,7 @@ ANY_ROW = "any row"
 def draw(pattern: RowPattern, form: str = "svg") -> Diagram:
     """Draw a row pattern."""
     chosen = chosen_format(form)
-    shown = picture(pattern)
-    match chosen:
-        case Format.SVG:
-            return Diagram(to_svg(shown, title=f"PATTERN ({printing.node(pattern.pattern)})"), chosen)
-        case Format.MERMAID:
-            return Diagram(of_picture(shown).mermaid(), chosen)
-        case Format.DOT:
-            return Diagram(of_picture(shown).dot(), chosen)
-        case Format.TEXT:
-            return Diagram(to_boxes(shown), chosen)
+    return drawn(picture(pattern), f"PATTERN ({printing.node(pattern.pattern)})", chosen)
 
 
 def picture(pattern: RowPattern) -> Picture:

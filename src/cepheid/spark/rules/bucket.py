@@ -41,7 +41,8 @@ from cepheid.spark.stream.state.pending import (
     hashes_bytes,
     hashes_from,
     key_hashes,
-    key_named,
+    slot_of,
+    slots_of,
 )
 from cepheid.syntax.tree import SpanUnit
 
@@ -113,23 +114,6 @@ class RuleRuns:
         """For each event that the matcher holds, its row in the bucket."""
         self.ordinals: Integers = np.zeros(0, np.int64)
         """The same, its number among those that key and order do not tell apart."""
-
-    def slots(self, hashes: pa.Array) -> Integers:
-        """The slots of some keys, which may be new."""
-        found = pc.index_in(hashes, value_set=self.keys)
-        is_new = found.is_null()
-        fresh = hashes.filter(is_new)
-        slots = np.zeros(len(hashes), np.int64)
-        known = ~is_new.to_numpy(zero_copy_only=False)
-        slots[known] = found.drop_null().to_numpy()
-        slots[~known] = len(self.keys) + np.arange(len(fresh))
-        self.keys = pa.concat_arrays([self.keys, fresh])
-        return slots
-
-    def slot_of(self, key: bytes) -> Integers:
-        """The slot of a key, if it has one."""
-        found: Integers = pc.indices_nonzero(pc.equal(self.keys, pa.scalar(key, pa.binary(16)))).to_numpy()
-        return found.astype(np.int64)
 
     def tidy(self, watermark: int) -> None:
         """Forget the events that nothing holds and the keys that would be the same if they began anew."""
@@ -248,7 +232,7 @@ class RulesBucket(PendingEvents):
         own = events.restricted(rows)
         bounds = own.bounds
         hashes = key_hashes(own.taken(HASHES, bounds[:-1]))
-        slots = one.slots(hashes)
+        slots, one.keys = slots_of(one.keys, hashes)
         values = [own.column(name) for name in rule.values]
         columns = one.matcher.computed_columns(own.time, rule.view.own_bits(words, rows), values)
         before = len(one.matcher.held.time)
@@ -306,26 +290,23 @@ class RulesBucket(PendingEvents):
             if is_held:
                 refused = self._held_by(key)
             for one in self.runs:
-                one.matcher.drop(one.slot_of(key))
+                one.matcher.drop(slot_of(one.keys, key))
             return refused, is_held
         assert refused is not None
         return refused, False
 
     def named(self, key: bytes) -> str:
-        """The key that a hash stands for, from a row that its runs hold, or from one that waits."""
+        """The key that a hash stands for."""
         assert self.group is not None
-        rows = pa.table({}) if self.rows is None else self._held_by(key)
-        if not rows.num_rows and self.pending is not None:
-            rows = self.pending.filter(pc.equal(key_hashes(self.pending), pa.scalar(key, pa.binary(16))))
-        names = list(self.work.groups[self.group].partition_by)
-        return key_named(rows.select(names).slice(0, 1).to_pylist()[0] if rows.num_rows else None)
+        held = None if self.rows is None else self._held_by(key)
+        return self.name_of(key, held, self.work.groups[self.group].partition_by)
 
     def _held_by(self, key: bytes) -> pa.Table:
         assert self.rows is not None
         held: set[int] = set()
         for one in self.runs:
-            runs, slot_of = live(one.matcher, self.watermark)
-            mine = events_held(one.matcher, runs[np.isin(slot_of, one.slot_of(key))])
+            runs, their_slots = live(one.matcher, self.watermark)
+            mine = events_held(one.matcher, runs[np.isin(their_slots, slot_of(one.keys, key))])
             held |= set(one.rows[mine].tolist())
         return self.rows.take(pa.array(sorted(held), pa.int64())).select(list(self.work.shown))
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -200,22 +200,4 @@ def _sorted_by(sort: Sort) -> str:
 
 def _ends_before_the_end(program: Program) -> bool:
     """Whether some way to a match passes no `$`."""
-    seen, waiting = {0}, [0]
-    while waiting:
-        at = waiting.pop()
-        each = program.instructions[at]
-        following: Sequence[int] = (at + 1,)
-        match each.code:
-            case Code.MATCH:
-                return True
-            case Code.END:
-                continue
-            case Code.SPLIT:
-                following = (each.first, each.second)
-            case Code.JUMP:
-                following = (each.first,)
-            case Code.END_ITERATION:
-                following = (at + 1, each.second)
-        waiting += [place for place in following if place not in seen]
-        seen.update(following)
-    return False
+    return any(each.code is Code.MATCH for each in program.reached({Code.END, Code.MATCH}))

@@ -15,7 +15,6 @@ from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from cepheid.engine.assignments import Assignments, Integers
 from cepheid.engine.counts import Counts, counted
@@ -34,7 +33,8 @@ from cepheid.spark.stream.state.pending import (
     hashes_bytes,
     hashes_from,
     key_hashes,
-    key_named,
+    slot_of,
+    slots_of,
 )
 from cepheid.spark.workers import Work
 from cepheid.syntax.tree import SpanUnit
@@ -128,7 +128,7 @@ class BucketRuns(PendingEvents):
         True."""
         refused = self.refuse_due(key, time, watermark, self.work.shown)
         if time is None:
-            slots = self._slot_of(key)
+            slots = slot_of(self.keys, key)
             is_held = refused is None or not refused.num_rows
             if is_held:
                 refused = self._held_by(slots)
@@ -138,8 +138,8 @@ class BucketRuns(PendingEvents):
         return refused, False
 
     def _held_by(self, slots: Integers) -> pa.Table:
-        runs, slot_of = live(self.matcher, self.watermark)
-        held = events_held(self.matcher, runs[np.isin(slot_of, slots)])
+        runs, their_slots = live(self.matcher, self.watermark)
+        held = events_held(self.matcher, runs[np.isin(their_slots, slots)])
         assert self.rows is not None
         return self.rows.take(pa.array(held, pa.int64())).select(list(self.work.shown))
 
@@ -156,7 +156,7 @@ class BucketRuns(PendingEvents):
         events = arrange(due, self.work.partition_by, self.work.order_by, by_all_columns=True)
         bounds = events.bounds
         hashes = key_hashes(events.taken(HASHES, bounds[:-1]))
-        slots = self._slots(hashes)
+        slots, self.keys = slots_of(self.keys, hashes)
         columns = self.matcher.computed_columns(events.time, self.work.bits(events), self.work.values(events))
         rows = events.taken(self.work.held, np.arange(due.num_rows))
         rows = rows.append_column(ORDINAL, pa.array(events.ordinals))
@@ -181,29 +181,9 @@ class BucketRuns(PendingEvents):
         return "as time moves on"
 
     def named(self, key: bytes) -> str:
-        """The key that a hash stands for, from a row that its runs hold, or from one that waits."""
-        rows = pa.table({}) if self.rows is None else self._held_by(self._slot_of(key))
-        if not rows.num_rows and self.pending is not None:
-            rows = self.pending.filter(pc.equal(key_hashes(self.pending), pa.scalar(key, pa.binary(16))))
-        names = list(self.work.partition_by)
-        return key_named(rows.select(names).slice(0, 1).to_pylist()[0] if rows.num_rows else None)
-
-    def _slot_of(self, key: bytes) -> Integers:
-        """The slot of a key, if it has one."""
-        found: Integers = pc.indices_nonzero(pc.equal(self.keys, pa.scalar(key, pa.binary(16)))).to_numpy()
-        return found.astype(np.int64)
-
-    def _slots(self, hashes: pa.Array) -> Integers:
-        """The slots of some keys, which may be new."""
-        found = pc.index_in(hashes, value_set=self.keys)
-        is_new = found.is_null()
-        fresh = hashes.filter(is_new)
-        slots = np.zeros(len(hashes), np.int64)
-        known = ~is_new.to_numpy(zero_copy_only=False)
-        slots[known] = found.drop_null().to_numpy()
-        slots[~known] = len(self.keys) + np.arange(len(fresh))
-        self.keys = pa.concat_arrays([self.keys, fresh])
-        return slots
+        """The key that a hash stands for."""
+        held = None if self.rows is None else self._held_by(slot_of(self.keys, key))
+        return self.name_of(key, held, self.work.partition_by)
 
     def _shown(self, fed: _Fed | None, moved: tuple[Assignments, Assignments]) -> Decided:
         timeouts = self._assembled(_together(fed and fed[1], moved[1])) if self.work.timeouts else None

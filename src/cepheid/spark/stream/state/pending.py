@@ -8,12 +8,13 @@ partial matches of a pattern beside them, `BucketRows` the open rows of a row pa
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cepheid.engine.assignments import Integers
 from cepheid.spark.keys import HASHES
 from cepheid.spark.stream.time import NO_WATERMARK, TIME
 
@@ -123,12 +124,23 @@ class PendingEvents:
         is_due = self.is_due(None if watermark is None else max(self.watermark, watermark))
         if self.pending is None or is_due is None:
             return None
-        is_meant = pc.and_(is_due, pc.equal(key_hashes(self.pending), pa.scalar(key, pa.binary(16))))
+        is_meant = pc.and_(is_due, _is_of(key, key_hashes(self.pending)))
         if time is not None:
             is_meant = pc.and_(is_meant, pc.equal(self.pending[TIME], time))
         refused = self.pending.filter(is_meant).select(list(shown))
         self.pending = self.pending.filter(pc.invert(is_meant)).combine_chunks()
         return refused
+
+    def name_of(self, key: bytes, held: pa.Table | None, partition_by: tuple[str, ...]) -> str:
+        """How an error calls a key: by the key columns of one of the rows that are held of it, or of one that waits."""
+        waiting = self.pending
+        if waiting is not None:
+            waiting = waiting.filter(_is_of(key, key_hashes(waiting)))
+        for rows in (held, waiting):
+            if rows is not None and rows.num_rows and partition_by:
+                [row] = rows.select(list(partition_by)).slice(0, 1).to_pylist()
+                return ", ".join(f"{name} = {value!r}" for name, value in row.items())
+        return "all events"
 
 
 def key_hashes(rows: pa.Table) -> pa.Array:
@@ -150,6 +162,21 @@ def hashes_from(saved: bytes) -> pa.Array:
     return pa.Array.from_buffers(pa.binary(16), len(saved) // 16, [None, pa.py_buffer(saved)])
 
 
-def key_named(row: dict[str, Any] | None) -> str:
-    """How an error calls a key, by the key columns of one of its rows."""
-    return ", ".join(f"{name} = {value!r}" for name, value in (row or {}).items()) or "all events"
+def slots_of(keys: pa.Array, hashes: pa.Array) -> tuple[Integers, pa.Array]:
+    """The slots of some keys, where each slot has one of `keys`; and the keys of all slots, those that are new last."""
+    found = pc.index_in(hashes, value_set=keys)
+    if found.null_count:
+        fresh = hashes.filter(found.is_null()).unique()
+        found = pc.coalesce(found, pc.add(pc.index_in(hashes, value_set=fresh), len(keys)))
+        keys = pa.concat_arrays([keys, fresh])
+    return found.to_numpy(zero_copy_only=False).astype(np.int64), keys
+
+
+def slot_of(keys: pa.Array, key: bytes) -> Integers:
+    """The slot of a key, if it has one."""
+    found: Integers = pc.indices_nonzero(_is_of(key, keys)).to_numpy()
+    return found.astype(np.int64)
+
+
+def _is_of(key: bytes, hashes: pa.Array) -> pa.Array:
+    return pc.equal(hashes, pa.scalar(key, pa.binary(16)))

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from cepheid.engine.assignments import Integers
 from cepheid.engine.kernel import row_layout as r
@@ -35,7 +34,8 @@ from cepheid.spark.stream.state.pending import (
     hashes_bytes,
     hashes_from,
     key_hashes,
-    key_named,
+    slot_of,
+    slots_of,
 )
 from cepheid.spark.stream.time import TIME
 
@@ -149,13 +149,10 @@ class BucketRows(PendingEvents):
 
     def _slots_of(self, hashes: pa.Array) -> Integers:
         """The slots of some keys, which may be new."""
-        fresh = hashes.filter(pc.index_in(hashes, value_set=self.keys).is_null()).unique()
-        if len(fresh):
-            new = np.zeros((len(fresh), SIZE), np.int64)
-            new[:, NUMBER_OF], new[:, DEADLINE] = 1, NEVER
-            self.keys = pa.concat_arrays([self.keys, fresh])
-            self.slots = np.concatenate((self.slots, new))
-        slots: Integers = pc.index_in(hashes, value_set=self.keys).to_numpy().astype(np.int64)
+        slots, self.keys = slots_of(self.keys, hashes)
+        new = np.zeros((len(self.keys) - len(self.slots), SIZE), np.int64)
+        new[:, NUMBER_OF], new[:, DEADLINE] = 1, NEVER
+        self.slots = np.concatenate((self.slots, new))
         return slots
 
     def _gathered(self, touched: Mask, due: pa.Table | None, slots_of_due: Integers) -> OrderedRows:
@@ -242,28 +239,25 @@ class BucketRows(PendingEvents):
         if time is None:
             is_held = refused is None or not refused.num_rows
             if self.rows is not None:
-                is_own = np.isin(self.row_slots, self._slot_of(key))
+                is_own = self._is_of(key)
                 if is_held:
                     refused = self.rows.filter(pa.array(is_own)).select(shown)
                 self.rows, self.row_slots = self.rows.filter(pa.array(~is_own)), self.row_slots[~is_own]
                 for place, value in ((BEFORE, 0), (COVERED, 0), (CUT, 1), (OPEN, 0), (DEADLINE, NEVER)):
-                    self.slots[self._slot_of(key), place] = value
+                    self.slots[slot_of(self.keys, key), place] = value
             assert refused is not None
             return refused, is_held
         assert refused is not None
         return refused, False
 
     def named(self, key: bytes) -> str:
-        """The key that a hash stands for, from a row that is kept of it."""
-        kept = np.flatnonzero(np.isin(self.row_slots, self._slot_of(key)))[:1]
-        if self.rows is None or not len(kept):
-            return key_named(None)
-        return key_named(self.rows.select(list(self.work.bound.partition_by)).take(pa.array(kept)).to_pylist()[0])
+        """The key that a hash stands for."""
+        held = None if self.rows is None else self.rows.filter(pa.array(self._is_of(key)))
+        return self.name_of(key, held, self.work.bound.partition_by)
 
-    def _slot_of(self, key: bytes) -> Integers:
-        """The slot of a key, if it has one."""
-        found: Integers = pc.indices_nonzero(pc.equal(self.keys, pa.scalar(key, pa.binary(16)))).to_numpy()
-        return found.astype(np.int64)
+    def _is_of(self, key: bytes) -> Mask:
+        """Which of the kept rows are of a key."""
+        return np.isin(self.row_slots, slot_of(self.keys, key))
 
     # ── written and read back ────────────────────────────────────────────────────────────────────────────────────────
 
