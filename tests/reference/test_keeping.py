@@ -1,4 +1,4 @@
-"""Runs that are followed in parts, with their state written and read back in between, have the fates of whole traces."""
+"""Runs followed in parts, with their state written and read back in between, have the fates of whole traces."""
 
 from __future__ import annotations
 

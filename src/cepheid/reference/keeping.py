@@ -45,7 +45,7 @@ class KeptEvaluator(OnlineEvaluator):
         return [
             index
             for index, event in self._events.items()
-            if (last - index < self._count if self._count is not None else last_time - self._times[index] < self._within)
+            if (last - index < self._count if self._count else last_time - self._times[index] < self._within)
             and any(test(event, nothing) for test in tests)
         ]
 
