@@ -110,7 +110,11 @@ def _too_many(case: Case) -> Iterator[Reason]:
 
 
 def _without_matches(case: Case) -> Iterator[Reason]:
+    if case.rejected > case.rows:
+        yield _rejected(case)
     if not case.rows:
+        if case.rejected:
+            return
         yield Reason(Kind.NO_ROWS, "There are no rows.", "Look at what was read.")
         return
     never = [
@@ -124,8 +128,16 @@ def _without_matches(case: Case) -> Iterator[Reason]:
     loose = experiments.loosened(case.tree, case.conditions, case.sample)
     found = list(_one_change(case) if tried(loose, case.sample).matches else _never_in_order(case, loose))
     yield from found or _by_fate(case)
+    if case.rejected:
+        yield _rejected(case)
     for asked, counts in zip(case.asked, case.counts, strict=True):
         yield from other_spellings(asked, counts, case.near_values)
+
+
+def _rejected(case: Case) -> Reason:
+    order = ", ".join(case.sample.order_by)
+    text = f"{case.rejected:,} of {case.rows + case.rejected:,} rows have no value in {order}, and were left out."
+    return Reason(Kind.REJECTED, text, "Is order_by the time of all events, and is it read with the right format?")
 
 
 def _never_in_order(case: Case, loose: Change) -> Iterator[Reason]:
