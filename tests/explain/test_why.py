@@ -5,6 +5,7 @@ from __future__ import annotations
 from xml.etree import ElementTree
 
 import pytest
+from explain.further_mistakes import FURTHER
 from explain.mistakes import MISTAKES, Mistake
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -30,7 +31,7 @@ def _why(mistake: Mistake) -> Why:
     return mistake.pattern.match_events(mistake.rows, **mistake.arguments).why()
 
 
-@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.name)
+@pytest.mark.parametrize("mistake", [*MISTAKES, *FURTHER], ids=lambda mistake: mistake.name)
 def test_the_cause_of_a_mistake_is_named_first(mistake: Mistake) -> None:
     why = _why(mistake)
     assert why.reasons, str(why)
