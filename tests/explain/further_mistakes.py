@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from math import nan
 
-from explain.mistakes import A, CART_BUY, NOON, SHOP, VIEW, Mistake, _is, _letters, _with_times
+from explain.mistakes import CART_BUY, NOON, SHOP, VIEW, A, Mistake, _is, _letters, _with_times
 
 from cepheid import Pattern, all_of, skip
 from cepheid.explain.why.model import Kind
