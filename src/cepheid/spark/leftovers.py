@@ -18,7 +18,7 @@ from cepheid.automaton.construction import build
 from cepheid.conditions import Schema, bind
 from cepheid.conditions.expression import SparkColumn, SparkExpression, walk
 from cepheid.engine.assignments import Assignments
-from cepheid.engine.tables.tabulate import Tables
+from cepheid.engine.tables.model import Tables
 from cepheid.errors import InputError
 from cepheid.explain.why.leftovers import broken, broken_schema, unmatched
 from cepheid.options import EVERYTHING
