@@ -20,6 +20,9 @@ try:
 except ImportError:  # without xdist there is one process for all
     LoadScopeScheduling = object
 
+# JVMs that live for seconds or minutes should not spend them on compiling well.
+for name in ("SPARK_SUBMIT_OPTS", "SPARK_LAUNCHER_OPTS"):
+    os.environ.setdefault(name, "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 os.environ.setdefault("CEPHEID_DEBUG", "1")  # the kernel's invariants are asserted, in Spark's workers too
 settings.register_profile("ci", derandomize=True, deadline=None)
 settings.register_profile("search", derandomize=False, deadline=None, max_examples=5_000)
