@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 pytest.importorskip("pyspark.sql.streaming.tws_tester", reason="Spark's tester of stateful operators came with 4.2")
@@ -112,7 +112,6 @@ def play(stream: OperatorStream, rows: list[dict[str, Any]], sizes: list[int], d
         streaming_store.SMALL_JOURNAL = before
 
 
-@settings(max_examples=max(200, settings().max_examples))
 @given(patterns(), events, st.lists(st.integers(1, 6), max_size=8), st.integers(0, 6), st.booleans(), st.booleans())
 def test_any_disorder_and_any_split_give_what_batch_gives(
     tree: PatternTree,
