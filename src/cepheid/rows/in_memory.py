@@ -23,8 +23,9 @@ from cepheid.engine.assignments import Assignments
 from cepheid.engine.columns import columns, may_be_taken
 from cepheid.engine.counts import counted
 from cepheid.engine.matcher import count_partitions, match_partitions
+from cepheid.engine.tables.model import Options
 from cepheid.engine.tables.representation import NotCompiled
-from cepheid.engine.tables.tabulate import Options, tabulate
+from cepheid.engine.tables.tabulate import tabulate
 from cepheid.errors import InputError, MalformedPatternError
 from cepheid.options import EVERYTHING, Asked
 from cepheid.reference.online import OnlineEvaluator

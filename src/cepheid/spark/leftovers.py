@@ -16,7 +16,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from cepheid.conditions import bind
 from cepheid.engine.assignments import Assignments
-from cepheid.engine.tables.tabulate import Tables
+from cepheid.engine.tables.model import Tables
 from cepheid.errors import InputError
 from cepheid.explain.why.leftovers import broken, broken_schema, unmatched
 from cepheid.options import EVERYTHING

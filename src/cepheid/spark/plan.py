@@ -17,8 +17,9 @@ from cepheid.conditions import bind
 from cepheid.conditions.expression import Column as NamedColumn
 from cepheid.conditions.expression import walk
 from cepheid.engine.matcher import warm_up
+from cepheid.engine.tables.model import Options, Tables
 from cepheid.engine.tables.representation import NotCompiled
-from cepheid.engine.tables.tabulate import Options, Tables, tabulate
+from cepheid.engine.tables.tabulate import tabulate
 from cepheid.errors import InputError
 from cepheid.explain import Execution, Explanation, explain
 from cepheid.options import Asked

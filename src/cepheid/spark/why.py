@@ -21,7 +21,7 @@ from cepheid.conditions import bind
 from cepheid.conditions.expression import TRUE, Expression
 from cepheid.conditions.predicate import reads_variables
 from cepheid.conditions.printing import quoted
-from cepheid.engine.tables.tabulate import Options
+from cepheid.engine.tables.model import Options
 from cepheid.errors import InputError
 from cepheid.explain.why.asking import Inquiry, Question, Whole, ask
 from cepheid.explain.why.counting import Asked, conditions_of

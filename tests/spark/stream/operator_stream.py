@@ -18,7 +18,8 @@ from cepheid.automaton.construction import build
 from cepheid.conditions import Schema, bind
 from cepheid.conditions.arrow.evaluation import evaluate_or_fall_back
 from cepheid.engine.columns import _bits
-from cepheid.engine.tables.tabulate import Options, tabulate
+from cepheid.engine.tables.model import Options
+from cepheid.engine.tables.tabulate import tabulate
 from cepheid.rows.assemble import Shape
 from cepheid.spark.explained import Explained
 from cepheid.spark.keys import HASHES

@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 pytest.importorskip("pyspark.sql.streaming.tws_tester", reason="Spark's tester of stateful operators came with 4.2")
@@ -38,7 +38,6 @@ def _sorted(rows: list[dict[str, Any]]) -> list[str]:
     return sorted(map(repr, rows))
 
 
-@settings(max_examples=max(120, settings().max_examples // 2))
 @given(patterns(), events, st.lists(st.integers(1, 6), max_size=8), st.integers(0, 6), st.booleans())
 def test_a_stream_leaves_over_what_a_batch_does(
     tree: PatternTree,

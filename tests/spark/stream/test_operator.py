@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 pytest.importorskip("pyspark.sql.streaming.tws_tester", reason="Spark's tester of stateful operators came with 4.2")
@@ -120,7 +120,6 @@ def ends_as_batch_does(tree: PatternTree, in_time: list[dict[str, Any]], waterma
     return is_timed or min(last.values()) >= BEGIN + timedelta(milliseconds=watermark - BEGIN_MS)
 
 
-@settings(max_examples=max(200, settings().max_examples))
 @given(patterns(), events, st.lists(st.integers(1, 6), max_size=8), st.integers(0, 6), st.booleans(), st.booleans())
 def test_any_disorder_and_any_split_give_what_batch_gives(
     tree: PatternTree,

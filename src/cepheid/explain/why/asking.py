@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from cepheid.automaton.model import Automaton
 from cepheid.conditions import BoundConditions, bind
 from cepheid.conditions.carets import did_you_mean
-from cepheid.engine.tables.tabulate import Options
+from cepheid.engine.tables.model import Options
 from cepheid.errors import InputError
 from cepheid.explain.why.case import Case
 from cepheid.explain.why.causes import reasons

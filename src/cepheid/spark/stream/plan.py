@@ -21,7 +21,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from cepheid.conditions import bind
 from cepheid.conditions.expression import SparkColumn, walk
-from cepheid.engine.tables.tabulate import Options
+from cepheid.engine.tables.model import Options
 from cepheid.errors import InputError
 from cepheid.explain import Execution, rows_that_travel
 from cepheid.explain.why.leftovers import broken_schema
