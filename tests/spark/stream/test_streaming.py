@@ -136,7 +136,7 @@ HOT = (
 def test_broken_and_unmatched_go_on_after_a_restart(spark: SparkSession, source: Source, tmp_path: Path) -> None:
     checkpoint = str(tmp_path / "checkpoint")
     outputs = {name: str(tmp_path / name) for name in ("matches", "broken", "unmatched")}
-    pattern = A_B.not_followed_by("c").where(F.col("name") == "c").within("20 seconds")
+    pattern = A_B.not_followed_by("c").where(F.col("name") == "c")
 
     def found(rows: DataFrame) -> Any:
         return pattern.match(rows, partition_by="key", order_by=["ts", "id"], watermark="0 seconds", id="1")

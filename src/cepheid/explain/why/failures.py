@@ -105,6 +105,8 @@ def words(record: Trace, run: TracedRun, names: Names) -> str:
             return "the loop at its end took another event, and only the longer run counts"
         case Fate.HAVING:
             return "what `having` asks was false when nothing more could be taken"
+        case Fate.FORBIDDEN if not awaited and not run.waits_at_end:
+            return "it was complete, but the skip strategy forbids its start, which is part of an earlier match"
         case Fate.FORBIDDEN:
             return f"the skip strategy forbids its start, which is part of an earlier match; {wanted}"
         case Fate.NOT_BEFORE:
