@@ -100,6 +100,14 @@ def test_a_broken_run_is_told_with_the_event_and_the_reason() -> None:
     assert len(stream.found["matches"]) == len(stream.found["broken"]) == 1
 
 
+def test_keys_without_runs_are_not_followed_any_more() -> None:
+    stream = stream_of(A_B.tree, leftovers=True, buckets=1)
+    stream.batch(table([event(second, second, "ax"[second % 2], key=f"k{second}") for second in range(20)]), 0)
+    stream.batch(table([]), milliseconds(40))
+    last = next(reversed(streaming_store._MEMORY.values()))
+    assert not last.bucket.leftovers._followers and not last.bucket.leftovers._recent.num_rows
+
+
 def test_rejected_rows_are_not_unmatched_as_well() -> None:
     stream = stream_of(TWO.tree, buckets=1, leftovers=True, on_error="skip_key", max_matches_per_event=2)
     stream.batch(table([event(second, second, "a", key="p") for second in (1, 2, 3)]), 0)

@@ -152,7 +152,7 @@ def test_broken_and_unmatched_go_on_after_a_restart(spark: SparkSession, source:
     start()
     assert [row["id"] for row in files(outputs["unmatched"]).read(spark).collect()] == [3]
     [run] = StateReader(found(source.stream), checkpoint).runs().where("key = 'x'").collect()
-    assert run["waits_for"] == ["b"]
+    assert run["waits_for"] == ["the negations at the end"]
     with pytest.raises(StateError, match="what else is looked for: was broken, unmatched"):
         start(unmatched=None)
     source.put(("x", 45, 7, "c"), ("x", 46, 8, "q"))
