@@ -32,7 +32,7 @@ def run_rules(arguments: argparse.Namespace, job: Job) -> int:
 
     assert job.rules is not None
     contents = directory(job.rules).read()
-    # a job that follows its rules goes on without those that are wrong: it says so, and takes them up when they are right
+    # a job that follows its rules runs without those that are wrong, and takes them up when they are right
     rules = contents.rules() if _is_followed(job) and contents.files else contents.whole()
     console = Console(stderr=True, highlight=False)
     with job_session(f"cepheid {Path(arguments.job).name}", job.spark) as session:

@@ -171,5 +171,5 @@ def test_the_registry_keeps_rules_as_they_were_last_seen() -> None:
     registry, _ = Registry.empty([("k",)]).with_rules({"a": "1"}, [], {"a": written(rule)})
     assert Registry.last([Registry.empty([]).to_json(), registry.to_json()]) == registry
     assert registry.rules() == [rule]
-    callable_rule = PatternSet({"b": Pattern.begin("x").where(lambda event: True)})["b"]
+    callable_rule = PatternSet({"b": Pattern.begin("x").where(lambda event, taken: True)})["b"]
     assert written(callable_rule) == ""
