@@ -11,8 +11,9 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from cepheid.errors import InputError
+from cepheid.given import engine_options, key_of
 from cepheid.options import Asked, Limits, Movement, Nulls, Time, bucket_count, checked_nulls, limits_of, names
-from cepheid.pattern import Pattern, engine_options
+from cepheid.pattern import Pattern
 from cepheid.rule import Rule, named
 from cepheid.rules.texts import pattern_of
 
@@ -262,7 +263,9 @@ def made_rule(
         if severity is not None and not isinstance(severity, str):
             raise InputError(f'severity is {severity!r}.\n  Give text: severity="high".')
         asked, labels = Asked.of(measures, None, "one"), names(tags or None, "tags")
-        return _checked(Rule(name, pattern.tree, pattern._key(partition_by), asked.measures, severity, labels, place))
+        return _checked(
+            Rule(name, pattern.tree, key_of(pattern.tree, partition_by), asked.measures, severity, labels, place)
+        )
 
 
 def _checked(rule: object) -> Rule:
