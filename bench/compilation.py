@@ -21,7 +21,8 @@ from cepheid.conditions import Schema, bind
 from cepheid.rows.arrange import arrange
 from cepheid.engine.columns import columns
 from cepheid.engine.matcher import Matcher, match_partitions
-from cepheid.engine.tables.tabulate import Options, tabulate
+from cepheid.engine.tables.model import Options
+from cepheid.engine.tables.tabulate import tabulate
 imported = time.process_time(), time.perf_counter()
 tree = Pattern.begin("a").followed_by("b").tree
 table = pa.table({"t": [1, 2]})

@@ -18,7 +18,8 @@ from cepheid.automaton.construction import build
 from cepheid.conditions import Schema, bind
 from cepheid.engine.assignments import Assignments
 from cepheid.engine.kernel import drive
-from cepheid.engine.tables.tabulate import Options, Tables, tabulate
+from cepheid.engine.tables.model import Options, Tables
+from cepheid.engine.tables.tabulate import tabulate
 from cepheid.reference.online import OnlineEvaluator
 from cepheid.rows.arrange import Arranged
 

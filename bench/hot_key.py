@@ -18,7 +18,8 @@ from cepheid import Pattern
 from cepheid.automaton.construction import build
 from cepheid.conditions import Schema, bind
 from cepheid.engine.columns import columns
-from cepheid.engine.tables.tabulate import Options, tabulate
+from cepheid.engine.tables.model import Options
+from cepheid.engine.tables.tabulate import tabulate
 from cepheid.rows.arrange import arrange
 from cepheid.rows.assemble import Shape
 from cepheid.spark.keys import HASHES

@@ -19,7 +19,7 @@ from reporting import Column, Section
 from cepheid import CepheidError, Pattern
 from cepheid.engine.kernel import layout as l
 from cepheid.engine.matcher import Matcher
-from cepheid.engine.tables.tabulate import Options, Tables
+from cepheid.engine.tables.model import Options, Tables
 from cepheid.reference.online import OnlineEvaluator
 from cepheid.rows.arrange import Arranged
 from cepheid.syntax.tree import SpanUnit

@@ -20,7 +20,8 @@ from cepheid.engine.assignments import Assignments
 from cepheid.engine.columns import columns
 from cepheid.engine.kernel.layout import AS_IT_IS
 from cepheid.engine.matcher import match_partitions
-from cepheid.engine.tables.tabulate import Options, tabulate
+from cepheid.engine.tables.model import Options
+from cepheid.engine.tables.tabulate import tabulate
 from cepheid.rows.arrange import arrange
 from cepheid.syntax.validation import check
 

@@ -21,7 +21,7 @@ from cepheid import Pattern
 from cepheid.engine.kernel import layout as l
 from cepheid.engine.matcher import Matcher
 from cepheid.engine.runs.pool import Pool
-from cepheid.engine.tables.tabulate import Options
+from cepheid.engine.tables.model import Options
 from cepheid.rows.arrange import Arranged
 from cepheid.syntax.tree import SpanUnit
 

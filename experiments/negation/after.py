@@ -27,9 +27,10 @@ from cepheid.engine.kernel.machine import evaluate, update_registers
 from cepheid.engine.matcher import by_number, match_partitions
 from cepheid.engine.runs.pool import new_pool
 from cepheid.engine.runs.problems import problem
+from cepheid.engine.tables.model import Options, Tables
 from cepheid.engine.tables.pages import BITS
 from cepheid.engine.tables.representation import NotCompiled
-from cepheid.engine.tables.tabulate import Options, Tables, tabulate
+from cepheid.engine.tables.tabulate import tabulate
 from cepheid.errors import InputError
 from cepheid.rows.arrange import arrange
 from cepheid.rows.assemble import Shape, assemble

@@ -20,7 +20,8 @@ from cepheid.automaton.construction import build
 from cepheid.conditions import Schema, bind
 from cepheid.engine.columns import columns
 from cepheid.engine.matcher import match_partitions
-from cepheid.engine.tables.tabulate import Options, tabulate
+from cepheid.engine.tables.model import Options
+from cepheid.engine.tables.tabulate import tabulate
 from cepheid.rows.arrange import arrange
 from experiments.negation.after import Sift, gaps_of, without_nots
 from experiments.negation.ais import Pncep, Sase

@@ -1,18 +1,18 @@
-"""The face of Cepheid: `Pattern`, and everything you can do with one.
+"""The face of Cepheid: `Pattern`, which finds itself in events.
 
-Thin: the builder is in `syntax`, the meaning in the rooms below, which are imported when needed.
+Thin: the builder is in `syntax`, what a pattern is by itself in `forms`, the meaning in the rooms below, which are
+imported when needed.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
-from difflib import get_close_matches
-from html import escape
-from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
-from cepheid.errors import CepheidError, InputError
+from cepheid.errors import InputError
+from cepheid.forms import PatternForms
+from cepheid.given import engine_options, events_of, first_of, frame_of
 from cepheid.options import (
     EVERYTHING,
     LIMITS,
@@ -35,28 +35,19 @@ from cepheid.options import (
     names,
     yes_or_no,
 )
-from cepheid.syntax.builder import PatternBuilder
-from cepheid.syntax.parameters import parameters
-from cepheid.syntax.tree import Condition, ParameterValue, SqlText
-from cepheid.syntax.validation import check
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from cepheid.automaton.model import Automaton
-    from cepheid.engine.tables.tabulate import Options
-    from cepheid.explain import Diagram, Explanation
     from cepheid.explain.found import FoundRows
     from cepheid.explain.why.document import Why
     from cepheid.rows.in_memory import Found
-    from cepheid.rows.steps import Events
     from cepheid.spark.batch import DataFrame
     from cepheid.spark.batch import Found as FoundInDataFrame
-    from cepheid.spark.steps import StepTables
     from cepheid.spark.stream.found import FoundInStream
 
 
-class Pattern(PatternBuilder):
+class Pattern(PatternForms):
     """A pattern of events. Immutable: every method returns a new one.
 
     >>> from cepheid import Pattern
@@ -114,7 +105,7 @@ class Pattern(PatternBuilder):
         checked_nulls(nulls)
         zone_of(time_zone)
         order = names(order_by, "order_by")
-        given = self._events(events, partition_by, order, time_zone)
+        given = events_of(self.tree, events, partition_by, order, time_zone)
         options = engine_options(limits_of(limits, single))
 
         def found(asked: Asked) -> Found:
@@ -163,7 +154,7 @@ class Pattern(PatternBuilder):
         zone_of(time_zone)
         options = engine_options(limits_of(limits, single))
         order = names(order_by, "order_by")
-        given = self._events(events, partition_by, order, time_zone)
+        given = events_of(self.tree, events, partition_by, order, time_zone)
         asked = Asked.of(measures, None, "one")
         return count_rows(self.tree, given, given.partition_by, order, options, asked.measures, nulls, time_zone)
 
@@ -207,7 +198,7 @@ class Pattern(PatternBuilder):
         }
         common["limits"] = limits_of(limits, {name: further[name] for name in LIMITS if name in further})  # type: ignore[literal-required]
         others: Any = {name: value for name, value in further.items() if name not in LIMITS}
-        if _first(events).isStreaming:
+        if first_of(events).isStreaming:
             shuffled = others.pop("shuffle", "packed") != "packed"
             _refuse_on_stream(shuffle=shuffled, nulls=nulls != "error")
             return self.match_stream(events, **common, **others)
@@ -244,10 +235,10 @@ class Pattern(PatternBuilder):
         from cepheid.spark.batch import BatchPlan, Found
 
         self._checked(measures, partition_by)
-        if _first(events).isStreaming:
+        if first_of(events).isStreaming:
             raise InputError("match_batch() was given a stream.\n  Use match_stream(), or match(), which takes both.")
         asked, order = Asked.of(measures, columns, rows), names(order_by, "order_by")
-        given, keys, steps = self._frame(events, partition_by, order)
+        given, keys, steps = frame_of(self.tree, events, partition_by, order)
         limits = limits_of(limits)
         movement = Movement(buckets, shuffle, nulls, limits.max_bucket_bytes)
         plan = BatchPlan(self.tree, given, keys, order, asked, movement, engine_options(limits), steps)
@@ -284,10 +275,10 @@ class Pattern(PatternBuilder):
         from cepheid.spark.stream.time import Timing
 
         self._checked(measures, partition_by)
-        if not _first(events).isStreaming:
+        if not first_of(events).isStreaming:
             raise InputError("match_stream() was given a batch.\n  Use match_batch(), or match(), which takes both.")
         asked, order = Asked.of(measures, columns, rows), names(order_by, "order_by")
-        given, keys, steps = self._frame(events, partition_by, order)
+        given, keys, steps = frame_of(self.tree, events, partition_by, order)
         options, timing = engine_options(limits_of(limits)), Timing(watermark, max_ahead, time)
         count, name = bucket_count(buckets), identifier(id)
         plan = StreamPlan(self.tree, given, keys, order, asked, count, options, timing, name, steps)
@@ -321,7 +312,7 @@ class Pattern(PatternBuilder):
             return found.why(key=key, most_rows=most)
         from cepheid.spark.why import inquire
 
-        rows, keys, steps = self._frame(events, partition_by, order)
+        rows, keys, steps = frame_of(self.tree, events, partition_by, order)
         if rows.isStreaming:
             raise InputError(
                 "why() was given a stream.\n  Ask about a batch of its rows: spark.read instead of readStream."
@@ -357,33 +348,6 @@ class Pattern(PatternBuilder):
             ).matches
         )
 
-    def bind(self, **values: ParameterValue) -> Self:
-        """Give values to the parameters of conditions and measures, written `:name`. A value never becomes part of
-        the SQL.
-
-        >>> from cepheid import Pattern
-        >>> large = Pattern.begin("a").where("amount > :limit")
-        >>> print(large.bind(limit=100))
-        a[amount > :limit] with limit = 100
-        """
-        from cepheid.conditions.parameters import parameters_of
-
-        known = parameters_of(self.tree)
-        for name in values:
-            if name not in known and get_close_matches(name, known):  # else a measure may have it
-                written = ", ".join(f":{one}" for one in known)
-                raise InputError(f"bind() has {name!r}, but no condition has :{name}.\n  There are: {written}.")
-        bound = parameters({**dict(self.tree.parameters), **values})
-        return type(self)(replace(self.tree, parameters=bound)).check()
-
-    def check(self) -> Self:
-        """Raise a `MalformedPatternError` if the pattern is malformed. Every use of a pattern does this first."""
-        from cepheid.conditions import bind
-
-        check(self.tree)
-        bind(self.tree, None)
-        return self
-
     def _checked(self, measures: Mapping[str, str] | None, partition_by: Keys) -> None:
         """Check the pattern before a match, and warn if it defeats itself."""
         from cepheid.conditions.parameters import refuse_unused
@@ -393,172 +357,6 @@ class Pattern(PatternBuilder):
         refuse_unused(self.tree, (measures, partition_by))
         for problem in self_defeating(self.tree):
             warnings.warn(problem, stacklevel=3)
-
-    def automaton(self) -> Automaton:
-        """The automaton of the pattern; print it to read it. Windows that are durations are in microseconds."""
-        from cepheid.automaton.construction import build
-        from cepheid.conditions import bind
-
-        check(self.tree)
-        return build(self.tree, bind(self.tree, None))
-
-    def explain(self) -> Explanation:
-        """Explain what the pattern means and how it runs. Print it; a notebook displays it.
-
-        Shows the elements, which part of each condition Spark evaluates and which part a run evaluates, the automaton,
-        which runs are kept and why, what limits the state of a stream, and warnings.
-        """
-        from cepheid.explain import explain
-
-        self.check()
-        return explain(self.tree)
-
-    def diagram(
-        self,
-        format: Literal["svg", "mermaid", "dot", "text"] = "svg",
-        *,
-        of: Literal["pattern", "automaton"] = "pattern",
-    ) -> Diagram:
-        """Draw the pattern. A notebook displays it, `str` is the drawing, `save(path)` writes it.
-
-        `of="automaton"` draws states and transitions instead (all formats except SVG).
-        """
-        from cepheid.explain import draw
-
-        self.check()
-        return draw(self.tree, format, of)
-
-    def _repr_html_(self) -> str | None:
-        """A notebook draws the pattern; one that is not complete yet, or malformed, is shown as text."""
-        try:
-            return self.diagram()._repr_html_()
-        except CepheidError as error:
-            return f"<pre>{escape(str(self))}\n{escape(str(error))}</pre>"
-
-    def to_json(self) -> str:
-        """The whole pattern as JSON. Callables and Spark Columns cannot be written."""
-        from cepheid.syntax.json_format import to_json
-
-        self.check()
-        return to_json(self.tree)
-
-    @classmethod
-    def from_json(cls, text: str) -> Self:
-        """The pattern that `to_json` wrote."""
-        from cepheid.syntax.json_format import from_json
-
-        if not isinstance(text, str):
-            raise InputError(f"from_json() was given a {type(text).__name__}.\n  Give text, as to_json() writes it.")
-        return cls(from_json(text)).check()
-
-    @classmethod
-    def parse(cls, text: str, *, type_column: str | None = None) -> Self:
-        """Read a pattern from text: the notation that `print(pattern)` writes, or SASE text.
-
-        SASE text begins with EVENT; `type_column` holds the types of its events (`type` if not given).
-
-        >>> from cepheid import Pattern
-        >>> rise = Pattern.parse("low ~> high[price > 2 * low.price] within 10 minutes, skip past last event")
-        >>> rise == Pattern.parse(str(rise))
-        True
-        >>> print(Pattern.parse("EVENT SEQ(SHELF x, !(COUNTER y), EXIT z) WITHIN 12 hours", type_column="reader"))
-        x[reader = 'SHELF'] ~> !y[reader = 'COUNTER'] ~>> z[reader = 'EXIT'] within 12 hours
-        """
-        from cepheid import notation, sase
-
-        if sase.is_sase(text):
-            return cls(sase.read(text, type_column))
-        if type_column is not None:
-            raise InputError("type_column is for SASE text, which begins with EVENT.\n  Leave it out.")
-        return cls(notation.read(text))
-
-    def to_sase(self, *, type_column: str | None = None) -> str:
-        """Write the pattern as SASE text, which `parse` reads; what SASE cannot express is refused.
-
-        If you give `type_column`, `parse` needs the same one. Otherwise the text names the column unless it is `type`.
-
-        >>> from cepheid import Pattern
-        >>> pattern = Pattern.begin("a").where("kind = 'A'").followed_by_any("b").where("kind = 'B'", "n > a.n")
-        >>> print(pattern.to_sase())
-        EVENT SEQ(A a, B b)
-        TYPED BY kind
-        WHERE b.n > a.n
-        """
-        from cepheid.sase import write
-
-        self.check()
-        if type_column is not None and (not isinstance(type_column, str) or not type_column):
-            raise InputError(f'type_column is {type_column!r}.\n  Give the name of a column: type_column="reader".')
-        return write(self.tree, type_column)
-
-    def _events(self, events: object, partition_by: Keys, order_by: tuple[str, ...], time_zone: str) -> Events:
-        """Rows in memory with their key: one table, or what several tables and keys by step make of it."""
-        from cepheid.conditions.steps import Steps, tables_of
-        from cepheid.rows.given import to_table
-        from cepheid.rows.steps import Events, joined
-
-        if not isinstance(events, Mapping) and not isinstance(partition_by, Mapping):
-            return Events.plain(to_table(events), self._key(partition_by), time_zone)
-        numbers, tables = tables_of(self.tree, events) if isinstance(events, Mapping) else (None, [events])
-        steps = Steps.of(self.tree, self._step_keys(partition_by), numbers)
-        return joined(self.tree, [to_table(table) for table in tables], steps, order_by, time_zone)
-
-    def _frame(
-        self, events: object, partition_by: Keys, order_by: tuple[str, ...]
-    ) -> tuple[DataFrame, tuple[str, ...], StepTables | None]:
-        """The DataFrame with its key: the one given, or what several tables and keys by step make of it."""
-        from cepheid.conditions.steps import Steps, tables_of
-        from cepheid.spark.session import require_dataframe
-        from cepheid.spark.steps import StepTables, require_tables
-
-        if not isinstance(events, Mapping) and not isinstance(partition_by, Mapping):
-            return require_dataframe(events), self._key(partition_by), None
-        numbers, tables = tables_of(self.tree, events) if isinstance(events, Mapping) else (None, [events])
-        steps = Steps.of(self.tree, self._step_keys(partition_by), numbers)
-        joined = StepTables(self.tree, require_tables(tables), steps, order_by)
-        return joined.rows, joined.partition_by, joined
-
-    def _step_keys(self, given: Keys) -> Keys:
-        """The keys of a pattern whose elements have keys or tables of their own."""
-        if isinstance(given, Mapping) and self.tree.partition_by:
-            raise InputError(
-                f"partition_by is given by step, but the pattern itself is partitioned by "
-                f"{list(self.tree.partition_by)}.\n  Leave one of them out."
-            )
-        return given if isinstance(given, Mapping) else self._key(given)
-
-    def _key(self, given: str | Iterable[str] | None) -> tuple[str, ...]:
-        """The columns to partition by: those given, or those of the pattern; not two different sets."""
-        own, given_names = self.tree.partition_by, names(given, "partition_by")
-        if own and given is not None and {name.lower() for name in own} != {name.lower() for name in given_names}:
-            raise InputError(
-                f"partition_by is {list(given_names)}, but the pattern itself is partitioned by {list(own)}.\n"
-                "  Leave partition_by out: the pattern's key is used."
-            )
-        return given_names or own
-
-    def _check_condition(self, condition: Condition, element_description: str) -> None:
-        from cepheid.conditions import check_text
-
-        if isinstance(condition, SqlText):
-            check_text(condition.text, element_description)
-
-
-def _first(events: object) -> DataFrame:
-    """The DataFrame, or the first of several; whether they are all of one kind is checked later."""
-    from cepheid.spark.session import require_dataframe
-
-    return require_dataframe(next(iter(events.values()), None) if isinstance(events, Mapping) else events)
-
-
-def engine_options(limits: Limits) -> Options:
-    from cepheid.engine.tables.tabulate import Options
-
-    return Options(
-        max_runs=limits.max_runs,
-        max_matches_per_event=limits.max_matches_per_event,
-        max_state_bytes=limits.max_state_bytes,
-    )
 
 
 def _refuse_on_stream(**given: bool) -> None:

@@ -21,8 +21,8 @@ from engine.kernel_answers import kernel_outcome
 from cepheid.automaton.construction import build
 from cepheid.automaton.model import Automaton
 from cepheid.conditions import BoundConditions, Schema, bind
+from cepheid.engine.tables.model import Options
 from cepheid.engine.tables.representation import NotCompiled
-from cepheid.engine.tables.tabulate import Options
 from cepheid.errors import MalformedPatternError
 from cepheid.reference import definition
 from cepheid.reference.online import OnlineEvaluator

@@ -29,8 +29,8 @@ from engine.kernel_answers import outcome_beside_others, outcome_in_little_memor
 from cepheid.automaton.construction import build
 from cepheid.automaton.model import Automaton
 from cepheid.conditions import bind
+from cepheid.engine.tables.model import Options
 from cepheid.engine.tables.representation import NotCompiled
-from cepheid.engine.tables.tabulate import Options
 from cepheid.errors import SkipError
 from cepheid.reference.online import OnlineEvaluator
 from cepheid.reference.outcome import Outcome

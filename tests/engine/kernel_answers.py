@@ -18,7 +18,8 @@ from cepheid.engine.kernel.layout import ADVANCE, AS_IT_IS, END
 from cepheid.engine.matcher import Matcher, match_partitions
 from cepheid.engine.runs import cohort_pool
 from cepheid.engine.runs.snapshot import restore, snapshot
-from cepheid.engine.tables.tabulate import Options, tabulate
+from cepheid.engine.tables.model import Options
+from cepheid.engine.tables.tabulate import tabulate
 from cepheid.reference.outcome import Match, Outcome, Timeout
 from cepheid.rows.arrange import arrange
 from cepheid.syntax.tree import PatternTree

@@ -26,7 +26,8 @@ from cepheid.engine.matcher import Matcher, count_partitions, match_partitions
 from cepheid.engine.runs.live import count_live, described, events_held, live
 from cepheid.engine.runs.snapshot import snapshot
 from cepheid.engine.tables import compact
-from cepheid.engine.tables.tabulate import Options, Tables, tabulate
+from cepheid.engine.tables.model import Options, Tables
+from cepheid.engine.tables.tabulate import tabulate
 from cepheid.explain import explain
 from cepheid.rows.arrange import arrange
 

@@ -13,7 +13,8 @@ from cepheid.engine.kernel import layout as l
 from cepheid.engine.matcher import Matcher
 from cepheid.engine.runs import invariants
 from cepheid.engine.runs.pool import Pool
-from cepheid.engine.tables.tabulate import Options, tabulate
+from cepheid.engine.tables.model import Options
+from cepheid.engine.tables.tabulate import tabulate
 from cepheid.rows.arrange import arrange
 
 WAITING = (

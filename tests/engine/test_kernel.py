@@ -13,8 +13,8 @@ from cepheid import EvaluationError, LimitError, Pattern, SkipError
 from cepheid.automaton.construction import build
 from cepheid.conditions import Schema, bind
 from cepheid.engine import matcher
+from cepheid.engine.tables.model import Options
 from cepheid.engine.tables.representation import NotCompiled
-from cepheid.engine.tables.tabulate import Options
 from cepheid.reference.online import OnlineEvaluator
 from cepheid.reference.outcome import Outcome
 from cepheid.syntax.tree import PatternTree

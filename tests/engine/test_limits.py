@@ -9,7 +9,7 @@ import pytest
 
 from cepheid import LimitError, Pattern
 from cepheid.engine import limits
-from cepheid.engine.tables.tabulate import Options
+from cepheid.engine.tables.model import Options
 from cepheid.rows.in_memory import match_rows
 
 EVERYTHING = Pattern.begin("a").one_or_more().allow_combinations()

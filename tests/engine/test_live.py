@@ -9,7 +9,8 @@ from engine.test_state import automaton_of, part
 from cepheid import Pattern
 from cepheid.engine.matcher import Matcher
 from cepheid.engine.runs.live import count_live, described, live
-from cepheid.engine.tables.tabulate import Options, tabulate
+from cepheid.engine.tables.model import Options
+from cepheid.engine.tables.tabulate import tabulate
 from cepheid.rows.arrange import arrange
 
 A, B, C = (f"name = '{name}'" for name in "abc")

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from cepheid import EvaluationError, Pattern
 from cepheid.automaton.construction import build
 from cepheid.conditions import Schema, bind
+from cepheid.engine.tables.model import Options
 from cepheid.engine.tables.representation import NotCompiled
-from cepheid.engine.tables.tabulate import Options
 from cepheid.reference.outcome import Outcome
 
 SCHEMA = pa.schema(

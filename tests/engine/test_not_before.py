@@ -10,7 +10,8 @@ from engine.test_kernel import SCHEMA
 from engine.test_state import Rows, automaton_of, part
 
 from cepheid import EvaluationError, Pattern
-from cepheid.engine.tables.tabulate import Options, tabulate
+from cepheid.engine.tables.model import Options
+from cepheid.engine.tables.tabulate import tabulate
 
 
 def after(condition: str) -> Pattern:

@@ -20,8 +20,9 @@ from cepheid.conditions import Schema, bind
 from cepheid.engine.columns import columns
 from cepheid.engine.matcher import Matcher, match_partitions
 from cepheid.engine.runs.snapshot import FORMAT, restore, snapshot
+from cepheid.engine.tables.model import Options, Tables
 from cepheid.engine.tables.representation import NotCompiled
-from cepheid.engine.tables.tabulate import Options, Tables, tabulate
+from cepheid.engine.tables.tabulate import tabulate
 from cepheid.rows.arrange import Arranged, arrange
 from cepheid.syntax.tree import PatternTree, SpanUnit
 

@@ -13,7 +13,8 @@ from cepheid.automaton.construction import build
 from cepheid.conditions import Schema, bind
 from cepheid.engine.matcher import Matcher
 from cepheid.engine.runs.live import count_live
-from cepheid.engine.tables.tabulate import Options, tabulate
+from cepheid.engine.tables.model import Options
+from cepheid.engine.tables.tabulate import tabulate
 from cepheid.explain.text.strategy import Memory, splits, strategy, unbounded_loops
 from cepheid.rows.arrange import arrange
 

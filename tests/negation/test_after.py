@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from syntax.strategies import is_well_formed, negation_patterns
 
 from cepheid import EvaluationError, InputError, Pattern, skip
-from cepheid.engine.tables.tabulate import Options
+from cepheid.engine.tables.model import Options
 from cepheid.rows.in_memory import match_rows
 from cepheid.syntax.tree import Element, Link, PatternTree, Sequence, SqlText, Variable
 from experiments.negation.after import found_after

@@ -15,8 +15,9 @@ from cepheid import SkipError
 from cepheid.conditions import Schema, bind
 from cepheid.engine.columns import columns
 from cepheid.engine.matcher import match_partitions
+from cepheid.engine.tables.model import Options
 from cepheid.engine.tables.representation import NotCompiled
-from cepheid.engine.tables.tabulate import Options, tabulate
+from cepheid.engine.tables.tabulate import tabulate
 from cepheid.reference import definition
 from cepheid.reference.outcome import Outcome
 from cepheid.rows.arrange import arrange

@@ -23,8 +23,9 @@ from syntax.strategies import patterns
 from cepheid import Pattern, skip
 from cepheid.automaton.construction import build
 from cepheid.conditions import Schema, bind
+from cepheid.engine.tables.model import Options
 from cepheid.engine.tables.representation import NotCompiled
-from cepheid.engine.tables.tabulate import Options, tabulate
+from cepheid.engine.tables.tabulate import tabulate
 from cepheid.errors import SkipError
 from cepheid.reference.online import OnlineEvaluator
 from cepheid.syntax.tree import PatternTree

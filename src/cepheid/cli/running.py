@@ -43,7 +43,7 @@ a job:
   measures = { left = "LAST(exit.ts)" }
   watermark = "10 minutes"          # streams: how late events may come; or time = "arrival"
 
-  [sinks.matches]                   # and [sinks.timeouts]; streams: [sinks.late], [sinks.rejected]
+  [sinks.matches]                   # and timeouts, broken, unmatched; streams: late, rejected
   path = "out/matches"              # or table = "...", or format = "console"
   mode = "overwrite"
 
@@ -109,7 +109,7 @@ def _run(arguments: argparse.Namespace) -> int:
             events = counted(rows, f"events of {name}")
             matched = pattern.match(events.rows, **job.match)
             assert isinstance(matched, Found)
-            write(console, name, sink, events, matched.matches if name == "matches" else matched.timeouts)
+            write(console, name, sink, events, getattr(matched, name))
         if job.timeline is not None:
             path, n = job.timeline
             console.print(f"timeline: {found.timeline(n).save(path)}", soft_wrap=True)

@@ -15,9 +15,12 @@ from cepheid.conditions.expression import (
     Call,
     Cast,
     Column,
+    ComputedColumn,
     Expression,
     Field,
     FoldValue,
+    Lambda,
+    LambdaArgument,
     Leaf,
     Literal,
     Name,
@@ -95,7 +98,9 @@ def _text(expression: Expression) -> tuple[str, int]:
             return text, _PRODUCT if text.startswith("-") else _ATOM
         case Name(parts=parts):
             return ".".join(quoted(part) for part in parts), _ATOM
-        case Column(name=name) | FoldValue(name=name):
+        case ComputedColumn(text=text):
+            return text, _ATOM
+        case Column(name=name) | FoldValue(name=name) | LambdaArgument(name=name):
             return quoted(name), _ATOM
         case Aggregate():
             return _aggregate(expression), _ATOM
@@ -111,6 +116,9 @@ def _text(expression: Expression) -> tuple[str, int]:
             return _call(expression)
         case Field(operand=operand, name=name):
             return f"{_write(operand, _ATOM)}.{quoted(name)}", _ATOM
+        case Lambda(arguments=arguments, body=body):
+            names = ", ".join(map(quoted, arguments))
+            return f"{names if len(arguments) == 1 else f'({names})'} -> {sql(body)}", _OR
         case SparkExpression(parts=parts):
             text = "".join(part if isinstance(part, str) else _write(part, _ATOM) for part in parts)
             return text, _ATOM

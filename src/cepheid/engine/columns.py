@@ -19,8 +19,8 @@ from cepheid.conditions.arrow.evaluation import evaluate_or_fall_back
 from cepheid.conditions.expression import TRUE, Expression
 from cepheid.conditions.registers import NOTHING_TAKEN
 from cepheid.conditions.types import DataType, Kind
+from cepheid.engine.tables.model import ALLOWED, Tables
 from cepheid.engine.tables.representation import NotCompiled
-from cepheid.engine.tables.tabulate import ALLOWED, Tables
 from cepheid.errors import ConditionError, EvaluationError
 
 FEW_ROWS = 32

@@ -31,7 +31,8 @@ from cepheid.engine.runs.decided import Decided, Sift
 from cepheid.engine.runs.pool import Pool, bytes_of, grown, growth_needed, new_pool
 from cepheid.engine.runs.problems import problem, too_large
 from cepheid.engine.runs.state import State
-from cepheid.engine.tables.tabulate import Options, Tables, tabulate
+from cepheid.engine.tables.model import Options, Tables
+from cepheid.engine.tables.tabulate import tabulate
 from cepheid.syntax.tree import Element, Link, PatternTree, Sequence, Variable
 
 FEWEST, MOST = 256, 1 << 16

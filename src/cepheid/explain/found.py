@@ -14,7 +14,7 @@ from typing import Any, overload
 import pyarrow as pa
 
 from cepheid.automaton.model import Automaton
-from cepheid.engine.tables.tabulate import Options
+from cepheid.engine.tables.model import Options
 from cepheid.errors import InputError
 from cepheid.explain.results import FEW, counted, to_html, to_text
 from cepheid.explain.text.document import Explanation

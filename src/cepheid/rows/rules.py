@@ -22,8 +22,9 @@ from cepheid.conditions.expression import TRUE, Column, Expression
 from cepheid.conditions.types import STRING
 from cepheid.engine.assignments import Assignments
 from cepheid.engine.matcher import match_partitions
+from cepheid.engine.tables.model import Options
 from cepheid.engine.tables.representation import NotCompiled
-from cepheid.engine.tables.tabulate import Options, tabulate
+from cepheid.engine.tables.tabulate import tabulate
 from cepheid.errors import ConditionError, InputError
 from cepheid.rowpattern.binding import BoundRowPattern, located
 from cepheid.rowpattern.binding import bind as bind_rows

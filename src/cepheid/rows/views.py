@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from cepheid.engine.assignments import Integers
 from cepheid.engine.columns import Columns, columns_of
-from cepheid.engine.tables.tabulate import Tables
+from cepheid.engine.tables.model import Tables
 
 Words: TypeAlias = Sequence[npt.NDArray[np.uint64]] | Mapping[int, npt.NDArray[np.uint64]]
 """The bits of all conditions, 64 in a word: arrays of words by number."""

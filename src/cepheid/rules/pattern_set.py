@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from cepheid.conditions.expression import Name
 from cepheid.errors import InputError
+from cepheid.given import engine_options, key_of
 from cepheid.options import Asked, Limits, Movement, Nulls, Time, bucket_count, checked_nulls, limits_of, names
-from cepheid.pattern import Pattern, engine_options
+from cepheid.pattern import Pattern
 from cepheid.row_pattern import RowPattern
 from cepheid.rowpattern.model import RowPattern as Clause
 from cepheid.rule import AnyRule, RowRule, Rule, named
@@ -276,7 +277,8 @@ def made_rule(
                 raise InputError("measures are given beside a row pattern.\n  Write them as MEASURES in its clause.")
             return RowRule(name, _with_key(pattern.model, partition_by), severity, labels, place)
         pattern.check()
-        return _checked(Rule(name, pattern.tree, pattern._key(partition_by), asked.measures, severity, labels, place))
+        key = key_of(pattern.tree, partition_by)
+        return _checked(Rule(name, pattern.tree, key, asked.measures, severity, labels, place))
 
 
 def _with_key(clause: Clause, partition_by: str | Iterable[str] | None) -> Clause:

@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import AtomicType, StructType
 
 from cepheid.conditions.printing import quoted
-from cepheid.engine.tables.tabulate import Options, Tables
+from cepheid.engine.tables.model import Options, Tables
 from cepheid.errors import InputError
 from cepheid.explain import Execution, Explanation, Timeline, rows_that_travel
 from cepheid.explain.results import FEW, counted, to_html

@@ -18,7 +18,7 @@ from cepheid.engine.assignments import Assignments
 from cepheid.engine.columns import columns_of
 from cepheid.engine.counts import Counts
 from cepheid.engine.matcher import count_partitions, match_partitions
-from cepheid.engine.tables.tabulate import Tables
+from cepheid.engine.tables.model import Tables
 from cepheid.errors import InputError, LimitError
 from cepheid.rows.arrange import Arranged, arrange
 from cepheid.rows.assemble import Shape, assemble

@@ -20,7 +20,8 @@ from cepheid.conditions import Schema, bind
 from cepheid.conditions.arrow.evaluation import evaluate_or_fall_back
 from cepheid.conditions.expression import TRUE
 from cepheid.conditions.expression import Column as NamedColumn
-from cepheid.engine.tables.tabulate import Options, tabulate
+from cepheid.engine.tables.model import Options
+from cepheid.engine.tables.tabulate import tabulate
 from cepheid.rows.rule_matches import RuleShape
 from cepheid.rows.views import ALWAYS, WORD, View, words_of
 from cepheid.spark.rules.bound import RuleWork

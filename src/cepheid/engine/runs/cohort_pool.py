@@ -14,7 +14,7 @@ from cepheid.engine.counts import Summed
 from cepheid.engine.kernel import cohort_layout as c
 from cepheid.engine.kernel import layout as l
 from cepheid.engine.runs.pool import more_slots
-from cepheid.engine.tables.tabulate import Tables
+from cepheid.engine.tables.model import Tables
 
 SMALLEST_NODES = 1 << 12
 LARGEST_OUTPUT = 1 << 20

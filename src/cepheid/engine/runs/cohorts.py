@@ -23,7 +23,7 @@ from cepheid.engine.runs.cohort_pool import CohortPool, asked_for, doubled, new_
 from cepheid.engine.runs.decided import ENTRY
 from cepheid.engine.runs.pool import bytes_of
 from cepheid.engine.runs.problems import problem, too_large
-from cepheid.engine.tables.tabulate import Tables
+from cepheid.engine.tables.model import Tables
 from cepheid.errors import CepheidError, LimitError
 
 NO_SLOTS = np.zeros(0, np.int64)

@@ -25,7 +25,7 @@ from cepheid.engine.columns import Columns
 from cepheid.engine.kernel import buffer
 from cepheid.engine.kernel import layout as l
 from cepheid.engine.runs.pool import Pool
-from cepheid.engine.tables.tabulate import Tables
+from cepheid.engine.tables.model import Tables
 
 IS_ASKED_FOR = os.environ.get("CEPHEID_DEBUG", "0") not in ("", "0")
 

@@ -21,7 +21,7 @@ from cepheid.engine.columns import Columns
 from cepheid.engine.kernel import layout as l
 from cepheid.engine.runs.cohort_pool import CohortPool
 from cepheid.engine.runs.pool import Pool
-from cepheid.engine.tables.tabulate import Tables
+from cepheid.engine.tables.model import Tables
 
 
 def mark_needed(

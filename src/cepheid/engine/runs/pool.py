@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cepheid.engine.kernel import layout as l
-from cepheid.engine.tables.tabulate import Tables
+from cepheid.engine.tables.model import Tables
 
 
 class Pool(NamedTuple):

@@ -9,7 +9,7 @@ from cepheid.automaton.model import Automaton
 from cepheid.engine.kernel import layout as l
 from cepheid.engine.runs.cohort_pool import CohortPool
 from cepheid.engine.runs.pool import Pool, bytes_of
-from cepheid.engine.tables.tabulate import Tables
+from cepheid.engine.tables.model import Tables
 from cepheid.errors import CepheidError, EvaluationError, LimitError
 from cepheid.reference.skipping import target_is_start, target_missing
 

@@ -22,7 +22,7 @@ from cepheid.engine.kernel import layout as l
 from cepheid.engine.runs.cohort_pool import CohortPool, new_cohort_pool
 from cepheid.engine.runs.pool import SMALLEST, Pool, new_pool
 from cepheid.engine.runs.state import State
-from cepheid.engine.tables.tabulate import Tables
+from cepheid.engine.tables.model import Tables
 from cepheid.errors import StateError
 
 _State = TypeVar("_State", bound=State)

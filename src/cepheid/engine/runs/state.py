@@ -22,7 +22,7 @@ from cepheid.engine.kernel import layout as l
 from cepheid.engine.runs import not_before
 from cepheid.engine.runs.cohort_pool import CohortPool, new_cohort_pool
 from cepheid.engine.runs.pool import Pool, more_slots, new_pool, with_slots
-from cepheid.engine.tables.tabulate import Tables
+from cepheid.engine.tables.model import Tables
 
 FEWEST = 256
 """Cohorts that there is room for at first."""

@@ -6,19 +6,18 @@ In: an automaton. Out: `Tables`, or `NotCompiled` with the reason why the patter
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from math import ceil
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from cepheid.automaton.fingerprint import fingerprint
 from cepheid.automaton.model import Automaton, Continuation, Ending, Position, Take
-from cepheid.conditions import Predicate, Registers
-from cepheid.conditions.expression import TRUE, Expression, SparkExpression
+from cepheid.conditions.expression import TRUE, Expression
 from cepheid.engine.kernel import layout as l
 from cepheid.engine.tables import compact, dominance
+from cepheid.engine.tables.interest import asked, asked_at_end, interest, looks_at_the_next, takes, with_rivals
+from cepheid.engine.tables.model import Arrays, Options, Tables
 from cepheid.engine.tables.pages import pages
 from cepheid.engine.tables.programs import Compiler
 from cepheid.engine.tables.representation import NotCompiled
@@ -35,99 +34,6 @@ _SKIPS = {
     SkipKind.TO_FIRST: l.TO_FIRST,
     SkipKind.TO_LAST: l.TO_LAST,
 }
-NO_LIMIT = l.NEVER
-ALLOWED = l.NEVER
-"""The moment at which a start was forbidden, of one that was not."""
-
-
-class Arrays(NamedTuple):
-    """The arrays themselves, in the form that the kernel takes."""
-
-    params: npt.NDArray[np.int64]
-    positions: npt.NDArray[np.int64]
-    ways: npt.NDArray[np.int64]
-    sets: npt.NDArray[np.uint64]
-    rivals: npt.NDArray[np.int64]
-    rival_sets: npt.NDArray[np.uint64]
-    guards: npt.NDArray[np.int64]
-    lists: npt.NDArray[np.int64]
-    programs: npt.NDArray[np.int64]
-    code: npt.NDArray[np.int64]
-    interest: npt.NDArray[np.uint64]
-    updates: npt.NDArray[np.int64]
-    updates_of: npt.NDArray[np.int64]
-    not_before: npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True)
-class Tables:
-    """A pattern for the kernel."""
-
-    arrays: Arrays
-    automaton: Automaton
-    """Its predicates' own-event parts are the bits of the mask."""
-    columns: tuple[Expression, ...]
-    """Expressions over the event whose values the kernel reads."""
-    initial: tuple[int, ...]
-    known_at_first: int
-    text_registers: tuple[int, ...]
-    """The registers that hold codes of strings."""
-    pages: tuple[tuple[int, ...], ...]
-    """The predicates that each word of an event's bits holds, bit by bit (see `pages`)."""
-    compact: compact.Decision
-    """Whether partial matches with the same future are kept as one."""
-    registers_read: npt.NDArray[np.uint64]
-    """For each position, bits of the registers that a run there may still have read."""
-    compared: tuple[int, ...] = ()
-    """The columns that are read again of events taken before (rule 18)."""
-    orders_texts: bool = False
-    """Whether codes of strings go by the order of the strings."""
-    taken_before: str | None = None
-    """The fingerprint, if it was taken before conditions were reduced to their text, which holds names of variables."""
-    max_state_bytes: int | None = None
-
-    @property
-    def fingerprint(self) -> str:
-        """What saved state names the pattern by."""
-        return self.taken_before or fingerprint(self.automaton)
-
-    @property
-    def forbids_single_starts(self) -> bool:
-        """Whether what is forbidden must be noted start by start (`to_next`)."""
-        return bool(self.arrays.params[l.P_SKIP] == l.TO_NEXT)
-
-    @property
-    def nots_before(self) -> int:
-        """The number of negations at the start."""
-        return int(self.arrays.params[l.P_NOT_BEFORE])
-
-    def for_workers(self) -> Tables:
-        """The same tables without what cannot travel to another process: conditions stay as their text."""
-        predicates, having = _as_texts(self.automaton.predicates), _as_texts(self.automaton.having)
-        automaton = replace(self.automaton, predicates=predicates, having=having, registers=Registers.laid_out(()))
-        columns = tuple(SparkExpression("a value", (str(value),), type=value.type) for value in self.columns)
-        return replace(self, automaton=automaton, columns=columns, taken_before=self.fingerprint)
-
-
-def _as_texts(predicates: tuple[Predicate, ...]) -> tuple[Predicate, ...]:
-    return tuple(Predicate(SparkExpression("condition", (str(one),)), one.place) for one in predicates)
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What a caller may ask for beside the pattern itself."""
-
-    timeouts: bool = False
-    max_runs: int = 10_000_000
-    max_matches_per_event: int = 1_000_000
-    max_state_bytes: int | None = None
-    """What partial matches, and matches not yet handed over, may take; None: a share of the memory (`limits`)."""
-    dominance: bool = True
-    computes_early: bool = False
-    """Whether values that may fail are computed for all events that may need them: on Spark, where nobody can compute
-    them later (see `programs`)."""
-    compact: bool = True
-    """Whether partial matches with the same future may be kept as one (see `compact`)."""
 
 
 def tabulate(automaton: Automaton, options: Options) -> Tables:
@@ -175,15 +81,15 @@ class _Tabulation:
         self.havings = [self.compiler.condition(having.expression, TRUE) for having in automaton.having]
         for position in automaton.positions:
             for ending in position.endings:
-                self.endings.setdefault(_with_rivals(ending, position), len(automaton.positions) + len(self.endings))
-        places = [_asked(position) for position in automaton.positions]
-        places += [_asked_at_end(*ending) for ending in self.endings]
+                self.endings.setdefault(with_rivals(ending, position), len(automaton.positions) + len(self.endings))
+        places = [asked(position) for position in automaton.positions]
+        places += [asked_at_end(*ending) for ending in self.endings]
         self.pages = pages(
             [*places, *(frozenset({index}) for index in automaton.not_before)], len(automaton.predicates)
         )
         rows = [self.position(position, number) for number, position in enumerate(automaton.positions)]
         rows += [self.ending(ending, rivals, number) for (ending, rivals), number in self.endings.items()]
-        interest = [_interest(position) for position in automaton.positions] + places[len(automaton.positions) :]
+        changing = [interest(position) for position in automaton.positions] + places[len(automaton.positions) :]
         not_before = [
             [page, self.pages.predicates[page].index(predicate), predicate]
             for page, predicate in zip(self.pages.page_of[len(places) :], automaton.not_before, strict=True)
@@ -200,7 +106,7 @@ class _Tabulation:
             lists=np.array(self.lists or [0], np.int64),
             programs=programs,
             code=_matrix([list(row) for row in code.code], 3),
-            interest=np.array([self.bits(number, some) for number, some in enumerate(interest)], np.uint64),
+            interest=np.array([self.bits(number, some) for number, some in enumerate(changing)], np.uint64),
             updates=_matrix([list(row) for rows_of in self.updates() for row in rows_of], 6),
             updates_of=self.updates_of(),
             not_before=_matrix(not_before, l.F_SIZE),
@@ -243,7 +149,7 @@ class _Tabulation:
         params[l.P_AMBIGUOUS] = self.is_ambiguous()
         params[l.P_TIMEOUTS] = options.timeouts
         params[l.P_TIMED] = options.timeouts or any(ending.nots or ending.whole for ending, _ in self.endings)
-        params[l.P_SINCE] = any(take.since for position in automaton.positions for take in _takes(position))
+        params[l.P_SINCE] = any(take.since for position in automaton.positions for take in takes(position))
         params[l.P_ONCE_PER] = 0 if automaton.once_per is None else _length(automaton.once_per)
         params[l.P_DOMINANCE] = dominance.decide(automaton, options.timeouts, options.dominance).dominance.value
         params[l.P_LINGERS] = options.timeouts and (isinstance(window, EventCount) or params[l.P_SINCE])
@@ -274,18 +180,18 @@ class _Tabulation:
         perhaps = any(not ending.nots for ending in position.endings)
         row[l.S_ACCEPTS] = l.AT_ONCE if position.accepts else l.PERHAPS if perhaps else 0
         row[l.S_ENDINGS], row[l.S_ENDINGS_END] = self.listed(
-            self.endings[_with_rivals(ending, position)] for ending in position.endings
+            self.endings[with_rivals(ending, position)] for ending in position.endings
         )
-        row[l.S_FRESH] = _looks_at_the_next(position.continuations, position.rivals)
-        row[l.S_GAP] = any(take.gap is not None for take in _takes(position))
-        row[l.S_SINCE] = any(take.since for take in _takes(position))
-        row[l.S_PROGRAMS], row[l.S_PROGRAMS_END] = self.programs(_asked(position), number)
+        row[l.S_FRESH] = looks_at_the_next(position.continuations, position.rivals)
+        row[l.S_GAP] = any(take.gap is not None for take in takes(position))
+        row[l.S_SINCE] = any(take.since for take in takes(position))
+        row[l.S_PROGRAMS], row[l.S_PROGRAMS_END] = self.programs(asked(position), number)
         row[l.S_PAGE] = self.pages.page_of[number]
         row[l.S_INDEX], row[l.S_INDEX_COLUMN] = self.index(position, number)
-        asked = {index for way in position.continuations for index in way.having}
-        asked |= {index for ending in position.endings for index in ending.having}
+        having = {index for way in position.continuations for index in way.having}
+        having |= {index for ending in position.endings for index in ending.having}
         row[l.S_HAVING], row[l.S_HAVING_END] = self.listed(
-            entry for index in sorted(asked) for entry in (index, *self.havings[index])
+            entry for index in sorted(having) for entry in (index, *self.havings[index])
         )
         self.is_indexed = self.is_indexed or row[l.S_INDEX] >= 0
         return row
@@ -315,11 +221,10 @@ class _Tabulation:
 
         An event with another value then changes nothing for a run that waits here, so the run need not be looked at.
         """
-        asked = _interest(position)
         if number == 0 or not position.continuations or self.options.timeouts:
             return -1, -1
         common: set[tuple[int, int]] | None = None
-        for index in asked:
+        for index in interest(position):
             rest = self.automaton.predicates[index].rest
             equalities = set() if rest is None else self.compiler.equalities(rest)
             common = equalities if common is None else common & equalities
@@ -347,12 +252,12 @@ class _Tabulation:
         row[l.S_CONTINUATIONS_END] = len(self.guards)
         row[l.S_ENDINGS], row[l.S_ENDINGS_END] = self.continuations(ending.whole, number)
         row[l.S_RIVALS], row[l.S_RIVALS_END] = self.rivals_of(rivals, number)
-        takes = [*(way.take for way in ending.whole), *rivals]
-        row[l.S_GAP] = any(take.gap is not None for take in takes)
-        row[l.S_SINCE] = any(take.since for take in takes)
+        at_end = [*(way.take for way in ending.whole), *rivals]
+        row[l.S_GAP] = any(take.gap is not None for take in at_end)
+        row[l.S_SINCE] = any(take.since for take in at_end)
         is_next = any(guard.link is NotLink.NOT_NEXT for guard in ending.nots)
-        row[l.S_FRESH] = is_next or _looks_at_the_next(ending.whole, rivals)
-        row[l.S_PROGRAMS], row[l.S_PROGRAMS_END] = self.programs(_asked_at_end(ending, rivals), number)
+        row[l.S_FRESH] = is_next or looks_at_the_next(ending.whole, rivals)
+        row[l.S_PROGRAMS], row[l.S_PROGRAMS_END] = self.programs(asked_at_end(ending, rivals), number)
         row[l.S_INDEX] = -1
         row[l.S_PAGE] = self.pages.page_of[number]
         row[l.S_NEEDED] = sum(1 << index for index in ending.having)
@@ -391,58 +296,6 @@ class _Tabulation:
 def _length(length: int | float | None) -> int:
     """A window in whole units: times are whole, so a fraction reaches as far as the next whole number."""
     return l.NEVER if length is None else min(ceil(length), l.NEVER)
-
-
-def _takes(position: Position) -> list[Take]:
-    return [*(way.take for way in position.continuations), *position.rivals]
-
-
-def _looks_at_the_next(ways: tuple[Continuation, ...], rivals: tuple[Take, ...]) -> bool:
-    """Whether the event right after the last taken one means something special: strict links, not_next."""
-    takes = [*(way.take for way in ways), *rivals]
-    return any(take.contiguity is Contiguity.STRICT for take in takes) or any(way.not_next for way in ways)
-
-
-def _with_rivals(ending: Ending, position: Position) -> tuple[Ending, tuple[Take, ...]]:
-    """An ending, and the greedy loops of its position if its whole loops refer to them."""
-    return ending, position.rivals if any(way.greedy for way in ending.whole) else ()
-
-
-def _interest(position: Position) -> frozenset[int]:
-    """The predicates whose truth changes anything for a run that waits at a position."""
-    return _changing(position.continuations, position.rivals)
-
-
-def _changing(ways: tuple[Continuation, ...], rivals: tuple[Take, ...]) -> frozenset[int]:
-    predicates: set[int] = set()
-    for way in ways:
-        predicates |= {*_of_take(way.take), *way.not_followed_by}
-    for rival in rivals:
-        predicates |= _of_take(rival)
-    return frozenset(predicates)
-
-
-def _of_take(take: Take) -> set[int]:
-    return {take.predicate, *take.over, *take.openers}
-
-
-def _asked(position: Position) -> frozenset[int]:
-    """All predicates that are looked at when an event is shown to a run at a position."""
-    return _looked_at(position.continuations, position.rivals)
-
-
-def _looked_at(ways: tuple[Continuation, ...], rivals: tuple[Take, ...]) -> frozenset[int]:
-    predicates = set(_changing(ways, rivals))
-    for way in ways:
-        predicates |= {*way.not_next, *way.take.refused}
-    for rival in rivals:
-        predicates |= {*rival.refused}
-    return frozenset(predicates)
-
-
-def _asked_at_end(ending: Ending, rivals: tuple[Take, ...]) -> frozenset[int]:
-    """All predicates that are looked at when an event is shown to a run that waits at its end."""
-    return _looked_at(ending.whole, rivals) | {guard.predicate for guard in ending.nots}
 
 
 def _matrix(rows: list[list[int]], width: int, kind: type[np.generic] = np.int64) -> npt.NDArray[Any]:

@@ -16,8 +16,9 @@ from cepheid.conditions import Predicate, Schema, bind
 from cepheid.conditions.binding import BoundConditions
 from cepheid.conditions.expression import TRUE
 from cepheid.engine.tables import compact
+from cepheid.engine.tables.model import Options, Tables
 from cepheid.engine.tables.representation import NotCompiled
-from cepheid.engine.tables.tabulate import Options, Tables, tabulate
+from cepheid.engine.tables.tabulate import tabulate
 from cepheid.explain.text.advice import advice
 from cepheid.explain.text.document import Explanation, Record, Section
 from cepheid.explain.text.execution import Execution, rows_that_travel

@@ -11,7 +11,7 @@ from enum import Enum
 
 from cepheid.automaton.model import Automaton
 from cepheid.engine.tables.dominance import Dominance, Reason, decide
-from cepheid.engine.tables.tabulate import Options
+from cepheid.engine.tables.model import Options
 from cepheid.syntax.durations import to_text
 from cepheid.syntax.tree import Contiguity, EventCount, PatternTree, variables, walk
 

@@ -17,7 +17,7 @@ from cepheid.conditions import BoundConditions, Predicate
 from cepheid.conditions.expression import TRUE, Expression, Operator, combine
 from cepheid.conditions.predicate import reads_variables
 from cepheid.engine.assignments import Assignments
-from cepheid.engine.tables.tabulate import Options
+from cepheid.engine.tables.model import Options
 from cepheid.errors import CepheidError, LimitError
 from cepheid.explain.why.model import Kind
 from cepheid.explain.why.nearness import parts_of

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from cepheid.engine.tables.tabulate import Options
+from cepheid.engine.tables.model import Options
 from cepheid.errors import InputError
 from cepheid.explain.results import shown
 from cepheid.explain.why.asking import Question, key_at

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 
 from cepheid.conditions.expression import Expression
 from cepheid.conditions.printing import quoted
-from cepheid.engine.tables.tabulate import Options
+from cepheid.engine.tables.model import Options
 from cepheid.errors import InputError
 from cepheid.explain import Explanation
 from cepheid.explain.rules import explain_rules

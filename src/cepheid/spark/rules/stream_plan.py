@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
 from cepheid.conditions.expression import Expression, SparkColumn, walk
-from cepheid.engine.tables.tabulate import Options
+from cepheid.engine.tables.model import Options
 from cepheid.errors import InputError, StateError
 from cepheid.explain import Explanation
 from cepheid.explain.rules import explain_rules

@@ -11,7 +11,7 @@ import warnings
 
 from pyspark.sql.types import StructType
 
-from cepheid.engine.tables.tabulate import Options
+from cepheid.engine.tables.model import Options
 from cepheid.errors import MalformedPatternError, StateError
 from cepheid.options import Asked
 from cepheid.spark.stream.checkpoint.layout import Checkpoint
