@@ -35,7 +35,7 @@ from cepheid.conditions import parse
 from cepheid.conditions.parameters import parameters_in, parameters_of
 from cepheid.errors import InputError
 from cepheid.options import names
-from cepheid.rule import Rule, named
+from cepheid.rule import AnyRule, Rule, named
 from cepheid.rules.examples import Example, example_of
 from cepheid.rules.pattern_set import made_rule
 from cepheid.rules.texts import pattern_of
@@ -62,7 +62,7 @@ class RuleFile:
     """What a file says."""
 
     path: str
-    rule: Rule
+    rule: AnyRule
     description: str
     examples: tuple[Example, ...]
 
@@ -88,11 +88,12 @@ def read_file(path: Path, shown: str) -> RuleFile:
     keys, tags = names(data.get("partition_by"), "partition_by"), names(data.get("tags"), "tags")
     name, severity = data.get("name", path.name.removesuffix(".toml")), data.get("severity")
     rule = made_rule(name, pattern, keys or None, data.get("measures"), severity, tags, shown)
-    _check_parameters(rule, _place("parameters", text, shown))
+    if isinstance(rule, Rule):
+        _check_parameters(rule, _place("parameters", text, shown))
     order, examples = names(data.get("order_by"), "order_by"), []
     for number, given in enumerate(data.get("examples", ()), start=1):
         with named(f"{shown}, [[examples]] {number}"):
-            examples.append(example_of(given, number, order, rule.tree))
+            examples.append(example_of(given, number, order, rule))
     return RuleFile(shown, rule, data.get("description", ""), tuple(examples))
 
 
