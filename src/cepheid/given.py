@@ -74,6 +74,15 @@ def _step_keys(tree: PatternTree, given: Keys) -> Keys:
     return given if isinstance(given, Mapping) else key_of(tree, given)
 
 
+def refuse_keys_by_step(given: object) -> None:
+    """All rules of a set see the same partitions of one table; keys by step are for a pattern by itself."""
+    if isinstance(given, Mapping):
+        raise InputError(
+            "its partition_by is given by step, which a set of rules does not do.\n"
+            "  Run the pattern by itself, pattern.match(…, partition_by={…}); or compute the key as a column."
+        )
+
+
 def key_of(tree: PatternTree, given: str | Iterable[str] | None) -> tuple[str, ...]:
     """The columns to partition by: those given, or those of the pattern; not two different sets."""
     own, given_names = tree.partition_by, names(given, "partition_by")

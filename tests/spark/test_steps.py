@@ -206,5 +206,7 @@ def test_one_stream_with_keys_by_step(spark: SparkSession, tmp_path: Path) -> No
     assert sorted_ids(spark.table("matches").collect(), "p", "a", "b") == [(1, 1, 2), (2, 2, 3)]
     with pytest.raises(InputError, match='time="arrival" asks for none'):
         pattern.match(table.stream.withWatermark("ts", "1 second"), partition_by="pid", time="arrival")
+    with pytest.raises(InputError, match="has a watermark on 'ts', but time=\"arrival\" asks for none"):
+        pattern.match(table.stream.withWatermark("ts", "1 second"), partition_by=keys, time="arrival")
     with pytest.raises(InputError, match="some of the tables are batches"):
         LATERAL.match({"net": table.stream, "pipe": spark.range(3)}, partition_by=BY_IP, order_by="ts")

@@ -11,7 +11,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from cepheid.errors import InputError
-from cepheid.given import engine_options, key_of
+from cepheid.given import engine_options, key_of, refuse_keys_by_step
 from cepheid.options import Asked, Limits, Movement, Nulls, Time, bucket_count, checked_nulls, limits_of, names
 from cepheid.pattern import Pattern
 from cepheid.rule import Rule, named
@@ -262,6 +262,7 @@ def made_rule(
         pattern.check()
         if severity is not None and not isinstance(severity, str):
             raise InputError(f'severity is {severity!r}.\n  Give text: severity="high".')
+        refuse_keys_by_step(partition_by)
         asked, labels = Asked.of(measures, None, "one"), names(tags or None, "tags")
         return _checked(
             Rule(name, pattern.tree, key_of(pattern.tree, partition_by), asked.measures, severity, labels, place)
