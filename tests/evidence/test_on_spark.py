@@ -1,4 +1,7 @@
-"""The benchmarks on Spark and the paper's experiment work: tiny runs, without FlinkCEP, whose answers are right."""
+"""The benchmarks on Spark and the paper's experiment work: tiny runs, without FlinkCEP, whose answers are right.
+
+Benchmarks are not tests, and a session of Spark for each costs minutes: `make test-all` runs these.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java"),
     pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="this system has no /proc"),
 ]

@@ -59,6 +59,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
+@pytest.mark.slow
 def test_a_tiny_run(written: Path) -> None:
     results = json.loads((written / "results.json").read_text(encoding="utf-8"))
     assert len(results["counts"]) == 5 * 2

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from explain.mistakes import SHOP
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from cepheid import InputError, Pattern, skip
 from cepheid.explain.why.model import Kind
@@ -54,6 +55,22 @@ def test_values_come_from_all_rows(shop: DataFrame) -> None:
     why = Pattern.begin("a").where("kind = 'Cart'").followed_by("b").within(9).why(shop, **BY)
     assert why.reasons[0].kind is Kind.CASE
     assert "'cart' on 8 rows" in why.reasons[0].text
+
+
+def test_what_only_spark_computes_is_explained_with_its_values(shop: DataFrame) -> None:
+    near = Pattern.begin("cart").where("levenshtein(kind, 'cart') = 0").next("buy").where("soundex(kind) = 'X000'")
+    why = near.within(100).why(shop, **BY, key={"id": 1})
+    assert [one.fits for one in why.elements] == [1, 0]
+    assert why.reasons[0].kind is Kind.VALUE and why.reasons[0].element == "buy"
+    assert "soundex(kind) takes" in why.reasons[0].text
+    [run] = why.furthest
+    assert str(run.near[0].false[0]).startswith("soundex(kind) = 'X000': ")
+    column = Pattern.begin("cart").where(F.col("kind") == "cart").next("buy").where("kind = 'buy'").within(100)
+    assert column.why(shop, **BY).reasons[0].kind is Kind.STRICT
+    found = column.match(shop, **BY)
+    assert isinstance(found, Found)
+    told = [(row["id"], row["reason"], row["event"]["kind"]) for row in found.broken.collect()]
+    assert sorted(told) == [(key, "strict link broken", "view") for key in range(8)]
 
 
 def test_broken_and_unmatched(shop: DataFrame) -> None:

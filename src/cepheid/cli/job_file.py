@@ -47,7 +47,9 @@ _SECTIONS: dict[str, dict[str, type | tuple[type, ...]]] = {
         "time": str,
         "id": str,
     },
-    "sinks": dict.fromkeys(("matches", "timeouts", "late", "rejected", "rejected_rules", "timeline"), dict),
+    "sinks": dict.fromkeys(
+        ("matches", "timeouts", "broken", "unmatched", "late", "rejected", "rejected_rules", "timeline"), dict
+    ),
     "stream": {"checkpoint": str, "trigger": str, "flush": bool, "on_error": str, "idle": str},
     "parameters": {},
     "spark": {},
@@ -157,6 +159,9 @@ def _job(data: dict[str, Any], directory: Path) -> Job:
     drawn = sinks.pop("timeline", None)
     if not sinks and drawn is None:
         raise InputError('the job has no sink.\n  For example: [sinks.matches] with path = "out/matches".')
+    for name in ("broken", "unmatched"):
+        if rules is not None and name in sinks:
+            raise InputError(f"[sinks.{name}] is of one pattern, not of [rules].\n  Run that rule by itself.")
     if drawn is not None:
         _check(drawn, _TIMELINE, "[sinks.timeline]")
         if "path" not in drawn:

@@ -52,7 +52,7 @@ def run_clause(arguments: argparse.Namespace, job: Job, clause: RowPattern) -> i
 def _checked(job: Job) -> dict[str, Any]:
     """The arguments of `RowPattern.match`."""
     for what, is_given in (
-        ("[sinks.timeouts]", "timeouts" in job.sinks),
+        *((f"[sinks.{name}]", name in job.sinks) for name in ("timeouts", "broken", "unmatched")),
         ("[sinks.timeline]", job.timeline is not None),
         ("[pattern]: type_column", job.type_column is not None),
         ("[parameters]", bool(job.parameters)),

@@ -46,7 +46,7 @@ a job:
   measures = { left = "LAST(exit.ts)" }
   watermark = "10 minutes"          # streams: how late events may come; or time = "arrival"
 
-  [sinks.matches]                   # and [sinks.timeouts]; streams: [sinks.late], [sinks.rejected]
+  [sinks.matches]                   # and timeouts, broken, unmatched; streams: late, rejected
   path = "out/matches"              # or table = "...", or format = "console"
   mode = "overwrite"
 
@@ -115,8 +115,7 @@ def _run(arguments: argparse.Namespace) -> int:
             given = {element: events[id(rows)].rows for element, rows in tables.items()}
             matched = pattern.match(given.get("", given), **job.match)
             assert isinstance(matched, Found)
-            found_rows = matched.matches if name == "matches" else matched.timeouts
-            write(console, name, sink, tuple(events.values()), found_rows)
+            write(console, name, sink, tuple(events.values()), getattr(matched, name))
         if job.timeline is not None:
             path, n = job.timeline
             console.print(f"timeline: {found.timeline(n).save(path)}", soft_wrap=True)

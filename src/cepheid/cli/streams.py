@@ -31,6 +31,7 @@ _UNITS = {"d": 86_400, "h": 3_600, "min": 60}
 
 def run_stream(console: Console, job: Job, found: FoundInStream | FoundRowsInStream) -> int:
     """Run a stream until it ends or is interrupted; its checkpoint goes on from there."""
+    from cepheid.spark.stream.found import FoundInStream
     from cepheid.spark.stream.query import Starting, started
 
     if job.stream is None:
@@ -38,7 +39,8 @@ def run_stream(console: Console, job: Job, found: FoundInStream | FoundRowsInStr
     given = job.stream
     sinks = {name: stream_sink(sink) for name, sink in job.sinks.items()}
     how = Starting(given.checkpoint, sinks, given.trigger, flush=given.flush, on_error=given.on_error, idle=given.idle)
-    return follow(console, job, found.plan.session, lambda show: started(found.plan, how, show))
+    plan = found.plan.looking_for(sinks) if isinstance(found, FoundInStream) else found.plan
+    return follow(console, job, plan.session, lambda show: started(plan, how, show))
 
 
 def follow(

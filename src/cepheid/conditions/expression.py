@@ -147,6 +147,13 @@ class Column(Expression):
 
 
 @dataclass(frozen=True, slots=True)
+class ComputedColumn(Column):
+    """A column that Spark has computed beforehand, since only it can; printed as the text that it was computed from."""
+
+    text: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Aggregate(Expression):
     """What `function` gives over the events that `variable` has taken so far (rule 11).
 

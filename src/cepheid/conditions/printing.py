@@ -15,6 +15,7 @@ from cepheid.conditions.expression import (
     Call,
     Cast,
     Column,
+    ComputedColumn,
     Expression,
     Field,
     FoldValue,
@@ -97,6 +98,8 @@ def _text(expression: Expression) -> tuple[str, int]:
             return text, _PRODUCT if text.startswith("-") else _ATOM
         case Name(parts=parts):
             return ".".join(quoted(part) for part in parts), _ATOM
+        case ComputedColumn(text=text):
+            return text, _ATOM
         case Column(name=name) | FoldValue(name=name) | LambdaArgument(name=name):
             return quoted(name), _ATOM
         case Aggregate():

@@ -49,8 +49,12 @@ class OnlineEvaluator:
         self._within: Moment = window.length if window is not None and not isinstance(window, EventCount) else inf
         self._skip = SkipFilter(automaton.skip, automaton.variables)
         self._runs: list[Run] = []
-        self._events: list[Event] = []
-        self._times: list[Moment] = []
+        self._events: dict[int, Event] = {}
+        self._times: dict[int, Moment] = {}
+        self._next = 0
+        """The index of the event that comes next."""
+        self._event: Event = {}
+        """The one that is being handled."""
         self._now: Moment = -inf
         self._forbidden_at: Moment | None = None
         """When matches last forbade starts. Their runs stay up to that moment's end: what times out then still counts
@@ -65,11 +69,11 @@ class OnlineEvaluator:
     def handle(self, event: Event, time: Moment) -> None:
         """The next event of the partition, in order; time moves to it first (rule 10)."""
         self._fall_due(time, including=False)
-        index = len(self._events)
+        index, self._next = self._next, self._next + 1
         self._moment(time, ended_window=None if self._count is None else index - self._count)
         self._now = time
-        self._events.append(event)
-        self._times.append(time)
+        self._event = self._events[index] = event
+        self._times[index] = time
         self._own.clear()
         queue: list[Run] = []
         decided: list[Run] = []
@@ -93,6 +97,11 @@ class OnlineEvaluator:
     def runs(self) -> Sequence[Run]:
         """The runs that are kept, in the order of the queue."""
         return self._runs
+
+    @property
+    def events(self) -> Mapping[int, Event]:
+        """The events so far, by index."""
+        return self._events
 
     def is_forbidden(self, run: Run) -> bool:
         """Whether a match emitted so far forbids its start (rule 8)."""
@@ -125,7 +134,7 @@ class OnlineEvaluator:
     def end_of_input(self) -> None:
         """No further event comes: count windows end, and negations that wait for a next event; then time moves to
         infinity (rule 10)."""
-        if self._times:
+        if self._next:
             self._moment(self._now, ended_window=inf, is_end=True)
             self._fall_due(inf, including=False)
 
@@ -356,7 +365,9 @@ class OnlineEvaluator:
         if not tests:
             return False
         taken = self.taken(run)
-        for index in range(run.start):
+        for index in self._events:
+            if index >= run.start:
+                return False
             in_reach = self._times[run.last] - self._times[index] < self._within
             if self._count is not None:
                 in_reach = run.last - index < self._count
@@ -372,10 +383,10 @@ class OnlineEvaluator:
     def _holds(self, predicate: int, run: Run) -> bool:
         """Whether the current event satisfies a predicate, for this run."""
         if self._reads_variables[predicate]:
-            return self._tests[predicate](self._events[-1], self.taken(run))
+            return self._tests[predicate](self._event, self.taken(run))
         known = self._own.get(predicate)
         if known is None:
-            known = self._own[predicate] = self._tests[predicate](self._events[-1], self.taken(run))
+            known = self._own[predicate] = self._tests[predicate](self._event, self.taken(run))
         return known
 
     def _any(self, predicates: tuple[int, ...], run: Run) -> bool:

@@ -5,7 +5,7 @@ In: the matches in the order of emission. Out: whether a start is forbidden by n
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from cepheid.errors import SkipError
 from cepheid.syntax.tree import Skip, SkipKind
@@ -39,6 +39,15 @@ class SkipFilter:
                     self._check(events, start)
                 if events:
                     self._forbid_before(events[0] if self._skip.kind is SkipKind.TO_FIRST else events[-1])
+
+    def kept(self, starts: set[int]) -> tuple[int, list[int]]:
+        """What it remembers, as far as it matters to runs with these starts and to later ones."""
+        self._forbidden &= starts
+        return self._first_allowed, sorted(self._forbidden)
+
+    def restore(self, first_allowed: int, forbidden: Iterable[int]) -> None:
+        """Remember what `kept` gave."""
+        self._first_allowed, self._forbidden = first_allowed, set(forbidden)
 
     def _forbid_before(self, start: int) -> None:
         self._first_allowed = max(self._first_allowed, start)

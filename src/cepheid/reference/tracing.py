@@ -164,8 +164,8 @@ def trace(
     is_end: bool = True,
 ) -> Trace:
     """Follow every run through the events of one partition; `is_end`: no further event will come."""
-    tracer = _Tracer(automaton, events)
-    evaluator = tracer.evaluator
+    tracer = Tracer()
+    evaluator = tracer.evaluator = OnlineEvaluator(automaton, tracer)
     steps = handled = 0
     for event, time in zip(events, times, strict=True):
         steps += 1 + len(evaluator.runs)
@@ -181,29 +181,28 @@ def trace(
     return Trace(automaton, events, times, runs, _classes(automaton, events[:handled], runs), handled, steps)
 
 
-class _Tracer:
+class Tracer:
     """The observer: writes down what the evaluator says."""
 
-    def __init__(self, automaton: Automaton, events: Sequence[Event]) -> None:
-        self.evaluator = OnlineEvaluator(automaton, self)
+    evaluator: OnlineEvaluator
+
+    def __init__(self) -> None:
         self.event: int | None = None
         """The event that is being handled."""
-        self._automaton = automaton
-        self._events = events
-        self._own = [own_event_test(predicate) for predicate in automaton.predicates]
-        self._runs: list[TracedRun] = []
-        self._of: dict[int, TracedRun] = {}
-        self._kept: list[Run] = []  # so that no two runs ever have one id
-        self._verdicts: dict[int, Verdict] = {}
-        """On complete matches."""
-        self._forbidden: set[int] = set()
-        """Runs that were given up before they were complete."""
+        self._born = 0
+        self._own: dict[int, Callable[[Event, Taken], bool]] = {}
+        self.of: dict[int, tuple[TracedRun, Run]] = {}
+        """By the id of the run, in the order of birth. The run is kept so that no two ever have one id."""
+        self.verdicts: dict[int, Verdict] = {}
+        """On complete matches, by their number."""
+        self.forbidden: set[int] = set()
+        """Runs that were given up before they were complete, by their number."""
 
     def born(self, run: Run, parent: Run | None) -> None:
-        before = None if parent is None else self._of[id(parent)]
+        before = None if parent is None else self.of[id(parent)][0]
         takes = [way.take for place in run.places for way in place.open]
         traced = TracedRun(
-            len(self._runs),
+            self._born,
             None if before is None else before.number,
             run.taken,
             self.evaluator.taken(run),
@@ -211,11 +210,10 @@ class _Tracer:
             max((self.evaluator.deadline(run, take) for take in takes), default=run.last_time),
             waits_at_end=bool(run.endings),
         )
+        self._born += 1
         if before is not None:
             before.children += 1
-        self._runs.append(traced)
-        self._kept.append(run)
-        self._of[id(run)] = traced
+        self.of[id(run)] = traced, run
 
     def ended(self, run: Run, way: Continuation | Pending, cause: Cause, time: Moment) -> None:
         by_event = cause is not Cause.TIME
@@ -223,30 +221,42 @@ class _Tracer:
         culprits = self.evaluator.satisfied(_suspects(way, cause, is_next), run) if by_event else []
         take = way.take if isinstance(way, Continuation) else None
         event = self.event if by_event else None
-        self._of[id(run)].ended.append(Ended(take, cause, event, time, culprits[0] if culprits else None))
+        self.of[id(run)][0].ended.append(Ended(take, cause, event, time, culprits[0] if culprits else None))
 
     def decided(self, run: Run, verdict: Verdict, time: Moment) -> None:
-        number = self._of[id(run)].number
+        number = self.of[id(run)][0].number
         if run.is_complete:
-            self._verdicts.setdefault(number, verdict)
+            self.verdicts.setdefault(number, verdict)
         else:
-            self._forbidden.add(number)
+            self.forbidden.add(number)
+
+    def settled(self) -> list[TracedRun]:
+        """The runs that are over, each with its fate; they are written down no longer."""
+        alive = {id(run) for run in self.evaluator.runs}
+        over = {key: run for key, (run, _) in self.of.items() if key not in alive}
+        for key, run in over.items():
+            run.fate = self._fate(run, None)
+            self.verdicts.pop(run.number, None)
+            self.forbidden.discard(run.number)
+            del self.of[key]
+        return list(over.values())
 
     def finished(self, waiting: Fate) -> tuple[TracedRun, ...]:
         """All runs, each with its fate; `waiting`: that of those which are left."""
-        left = {self._of[id(run)].number: self.evaluator.is_forbidden(run) for run in self.evaluator.runs}
-        self._forbidden.update(number for number, is_forbidden in left.items() if is_forbidden)
-        for run in self._runs:
+        left = {self.of[id(run)][0].number: self.evaluator.is_forbidden(run) for run in self.evaluator.runs}
+        self.forbidden.update(number for number, is_forbidden in left.items() if is_forbidden)
+        runs = tuple(run for run, _ in self.of.values())
+        for run in runs:
             run.fate = self._fate(run, waiting if run.number in left else None)
-        return tuple(self._runs)
+        return runs
 
     def _fate(self, run: TracedRun, waiting: Fate | None) -> Fate:
-        verdict = self._verdicts.get(run.number)
+        verdict = self.verdicts.get(run.number)
         if verdict is not None:
             return _OF_VERDICT[verdict]
         if run.children:
             return Fate.WENT_ON
-        if run.number in self._forbidden:
+        if run.number in self.forbidden:
             return Fate.FORBIDDEN
         if waiting is not None:
             return waiting
@@ -259,8 +269,12 @@ class _Tracer:
     def _fits(self, end: Ended) -> bool:
         """Whether the event that broke a strict link satisfied all but what is asked of earlier events."""
         assert end.take is not None and end.event is not None
-        predicate = self._automaton.predicates[end.take.predicate]
-        return predicate.reads_variables and self._own[end.take.predicate](self._events[end.event], NOTHING_TAKEN)
+        number = end.take.predicate
+        predicate = self.evaluator.automaton.predicates[number]
+        if not predicate.reads_variables:
+            return False
+        test = self._own.setdefault(number, own_event_test(predicate))
+        return test(self.evaluator.events[end.event], NOTHING_TAKEN)
 
 
 def _suspects(way: Continuation | Pending, cause: Cause, is_next: bool) -> Iterable[int]:

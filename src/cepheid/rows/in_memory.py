@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from cepheid.automaton.construction import build
 from cepheid.automaton.model import Automaton
-from cepheid.conditions import bind
+from cepheid.conditions import BoundConditions, bind
 from cepheid.engine.assignments import Assignments
 from cepheid.engine.columns import columns, may_be_taken
 from cepheid.engine.counts import counted
@@ -148,14 +148,19 @@ def count_rows(
 
 
 def prepared(
-    tree: PatternTree, given: Events, order_by: tuple[str, ...], nulls: str
+    tree: PatternTree,
+    given: Events,
+    order_by: tuple[str, ...],
+    nulls: str,
+    conditions: BoundConditions | None = None,
 ) -> tuple[tuple[str, ...], Arranged, Automaton]:
-    """The columns of the rows' key, the rows in their order, and the pattern for them."""
+    """The columns of the rows' key, the rows in their order, and the pattern for them; `conditions`: those of the
+    pattern, if they are bound already."""
     table = without_nulls(given.table, order_by) if nulls == "drop" else given.table
     keys = distinct_columns(table.column_names, given.partition_by, "partition_by")
     events = arrange(table, keys, order_by)
     check_units(tree, events.unit, events.order_by[0] if events.order_by else "")
-    automaton = build(tree, bind(tree, given.schema))
+    automaton = build(tree, bind(tree, given.schema) if conditions is None else conditions)
     check_range(events.time, automaton)
     return keys, events, automaton
 

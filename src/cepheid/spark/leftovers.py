@@ -14,9 +14,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from cepheid.automaton.construction import build
-from cepheid.conditions import Schema, bind
-from cepheid.conditions.expression import SparkColumn, SparkExpression, walk
+from cepheid.conditions import bind
 from cepheid.engine.assignments import Assignments
 from cepheid.engine.tables.model import Tables
 from cepheid.errors import InputError
@@ -24,10 +22,10 @@ from cepheid.explain.why.leftovers import broken, broken_schema, unmatched
 from cepheid.options import EVERYTHING
 from cepheid.rows.arrange import Arranged
 from cepheid.rows.assemble import Shape
+from cepheid.spark.explained import Explained, ShippedAutomaton
 from cepheid.spark.frames import arrow_schema
 from cepheid.spark.shipping import shipped
 from cepheid.spark.workers import MatchPacked
-from cepheid.syntax.tree import PatternTree
 
 if TYPE_CHECKING:
     from cepheid.spark.batch import BatchPlan
@@ -49,13 +47,10 @@ class BrokenPacked(MatchPacked):
     """The broken runs of a Spark partition's buckets."""
 
     columns: pa.Schema
-    tree: PatternTree
-    time_zone: str
+    followed: ShippedAutomaton
 
     def whole_partitions(self, events: Arranged) -> Iterator[pa.RecordBatch]:
-        # The tables that travel have lost their conditions: they are bound again.
-        automaton = build(self.tree, bind(self.tree, Schema.from_arrow(self.columns, self.time_zone)))
-        rows = broken(automaton, events, self.columns)
+        rows = broken(self.followed.automaton(), events, self.columns)
         yield from rows.combine_chunks().to_batches(max_chunksize=10_000)
 
 
@@ -68,23 +63,16 @@ def unmatched_rows(plan: BatchPlan) -> DataFrame:
 
 def broken_runs(plan: BatchPlan) -> DataFrame:
     """The runs that ended otherwise than by time, with the reason and the event."""
-    for predicate in plan.automaton.predicates:
-        for node in walk(predicate.expression):
-            if isinstance(node, SparkColumn | SparkExpression):
-                raise InputError(
-                    f"broken: {predicate.place} has a condition that only Spark computes: {predicate}.\n"
-                    "  Compute it as a column first."
-                )
-    plan = _with_all_rows(plan)
     columns = arrow_schema(plan.rows.schema)
-    zone = plan.session.conf.get("spark.sql.session.timeZone") or "UTC"
-    work = BrokenPacked(*_work(plan), columns, plan.tree, zone)
+    explained = Explained.of(bind(plan.tree, plan.schema_of_events))
+    plan = _with_all_rows(plan, explained)
+    work = BrokenPacked(*_work(plan), columns, explained.shipped(plan.tree))
     schema = from_arrow_schema(broken_schema(columns, plan.partition_by, plan.order_by))
     return plan.cells().mapInArrow(shipped(work), schema)
 
 
-def _with_all_rows(plan: BatchPlan) -> BatchPlan:
-    """The same search with every row and every column at the workers."""
+def _with_all_rows(plan: BatchPlan, explained: Explained | None = None) -> BatchPlan:
+    """The same search with every row and every column at the workers, and the values that only Spark computes."""
     movement = replace(plan.movement, shuffle="packed")
     if plan.steps is not None:
         raise InputError(
@@ -93,6 +81,7 @@ def _with_all_rows(plan: BatchPlan) -> BatchPlan:
         )
     whole = type(plan)(plan.tree, plan.rows, plan.partition_by, plan.order_by, EVERYTHING, movement, plan.options)
     whole.all_rows_travel = "rows that no condition wants count as well"
+    whole.explained = [] if explained is None else explained.computed()
     return whole
 
 

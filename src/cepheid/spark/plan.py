@@ -34,7 +34,7 @@ from cepheid.syntax.tree import PatternTree
 
 _OWN = re.compile(
     r"__(bucket|payload|kind|tie|time|event_time|reason|ordinal|candidate|step|group|"
-    r"(mask|value|argument|aggregate|key|role|group|word)_[0-9a-f_]+)"
+    r"(mask|value|computed|argument|aggregate|key|role|group|word)_[0-9a-f_]+)"
 )
 """The names of the columns that travel beside those of the events."""
 
@@ -85,6 +85,8 @@ class Plan:
         self.options = options
         self.all_rows_travel = why_all_rows_travel(self.automaton)
         """Why no row may be dropped early; None if they may."""
+        self.explained: list[Column] = []
+        """What only Spark computes of conditions, where Python follows runs (see `explained`)."""
         self._tables: dict[bool, Tables] = {}
         self.tables(timeouts=False)  # refuse now what the engine cannot run
         if has_local_workers(rows):
@@ -120,7 +122,7 @@ class Plan:
     def computed(self, timeouts: bool) -> list[Column]:
         """What the engine and the measures read of each row, as Spark computes it."""
         read = computed(self.automaton.predicates, self.tables(timeouts))
-        return [*read, *self.output.argument_columns(), *self.output.tie_columns()]
+        return [*read, *self.output.argument_columns(), *self.output.tie_columns(), *self.explained]
 
     def wanted(self) -> Column:
         """Whether any condition could hold on a row."""

@@ -18,7 +18,7 @@ from pyspark.sql import Column, DataFrame, Observation, Row
 from pyspark.sql import functions as F
 
 from cepheid.conditions import bind
-from cepheid.conditions.expression import TRUE, Expression, SparkColumn, SparkExpression, walk
+from cepheid.conditions.expression import TRUE, Expression
 from cepheid.conditions.predicate import reads_variables
 from cepheid.conditions.printing import quoted
 from cepheid.engine.tables.model import Options
@@ -31,6 +31,7 @@ from cepheid.explain.why.suspicions import MOST_VALUES
 from cepheid.rows.columns import column_named
 from cepheid.rows.steps import Events
 from cepheid.spark.analysis import schema_of
+from cepheid.spark.explained import Explained
 from cepheid.spark.frames import arrow_schema, order_columns, partition_columns, refuse_names_by_case
 from cepheid.spark.masks import to_column
 from cepheid.spark.steps import StepTables
@@ -59,8 +60,8 @@ def inquire(
     if nulls == "drop":
         rows = rows.where(reduce(Column.__and__, (F.col(quoted(name)).isNotNull() for name in order)))
     schema = schema_of(rows) if steps is None else steps.schema(rows, ())
-    asked = list(conditions_of(tree, bind(tree, schema)))
-    _refuse_what_only_spark_computes(asked)
+    bound = bind(tree, schema)
+    asked, explained = list(conditions_of(tree, bound)), Explained.of(bound)
     if key is not None:
         rows = rows.where(_of_key(rows, keys, key))
     counts, total, number, chosen = _counted(rows, keys if key is None else (), asked)
@@ -68,17 +69,18 @@ def inquire(
         raise InputError(f"key={dict(key)!r}: no row has it.\n  Look at the values of {', '.join(keys)}.")
     some = rows if not chosen else rows.where(reduce(Column.__or__, (_equal(keys, one) for one in chosen)))
     in_order = [F.col(quoted(name)) for name in (*keys, *order)]
-    table = some.orderBy(*in_order).limit(most_rows).toArrow()
+    table = some.orderBy(*in_order).limit(most_rows).select("*", *explained.computed()).toArrow()
 
     @cache
     def values(name: str) -> Sequence[tuple[Any, int]]:
-        frequent = rows.groupBy(F.col(quoted(name)).alias("value")).count().orderBy(F.desc("count")).limit(MOST_VALUES)
+        value = to_column(explained.columns[name]) if name in explained.columns else F.col(quoted(name))
+        frequent = rows.groupBy(value.alias("value")).count().orderBy(F.desc("count")).limit(MOST_VALUES)
         return [(row["value"], row["count"]) for row in frequent.collect()]
 
     whole = Whole(total, number, counts, values)
     shown = tuple(rows.columns) if steps is None else steps.shown
     question = Question(tree, Events(table, schema, keys, shown), order, "error", None, most_rows)
-    return ask(question, options, whole, key=key)
+    return ask(question, options, whole, key=key, conditions=explained.conditions)
 
 
 def _counted(
@@ -144,13 +146,3 @@ def _of_key(rows: DataFrame, keys: tuple[str, ...], given: Mapping[str, Any]) ->
 def _equal(keys: tuple[str, ...], row: Row) -> Column:
     same = (F.col(quoted(name)).eqNullSafe(F.lit(row[place])) for place, name in enumerate(keys))
     return reduce(Column.__and__, same)
-
-
-def _refuse_what_only_spark_computes(asked: Sequence[Asked]) -> None:
-    for one in asked:
-        for node in walk(one.predicate.expression):
-            if isinstance(node, SparkColumn | SparkExpression):
-                raise InputError(
-                    f"why: {one.predicate.place} has a condition that only Spark computes: {one.predicate}.\n"
-                    "  Compute it as a column first: runs are followed by Cepheid itself."
-                )

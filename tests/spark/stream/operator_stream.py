@@ -21,10 +21,12 @@ from cepheid.engine.columns import _bits
 from cepheid.engine.tables.model import Options
 from cepheid.engine.tables.tabulate import tabulate
 from cepheid.rows.assemble import Shape
+from cepheid.spark.explained import Explained
 from cepheid.spark.keys import HASHES
 from cepheid.spark.stream.operator import KIND, StreamOperator
 from cepheid.spark.stream.state import store as streaming_store
 from cepheid.spark.stream.state.bucket import StreamWork
+from cepheid.spark.stream.state.leftovers import LeftoverWork
 from cepheid.spark.stream.time import REASON, TIME
 from cepheid.spark.workers import BUCKET, PAYLOAD, Pack, mask_name, value_name
 from cepheid.syntax.tree import PatternTree
@@ -48,9 +50,11 @@ class OperatorStream:
         is_arrival: bool = False,
         on_error: str = "stop",
         every_row: bool = False,
+        leftovers: bool = False,
         **limits: int,
     ) -> None:
-        tables = tabulate(build(tree, bind(tree, Schema.from_arrow(schema))), Options(timeouts=timeouts, **limits))
+        conditions = bind(tree, Schema.from_arrow(schema))
+        tables = tabulate(build(tree, conditions), Options(timeouts=timeouts, **limits))
         self.tables, self.schema, self.partition_by, self.buckets = tables, schema, tuple(partition_by), buckets
         names = tuple(schema.names)
         shape = Shape(tables.automaton.variables, tables.automaton.looping, names, True, every_row)
@@ -65,6 +69,16 @@ class OperatorStream:
             identity,
             is_arrival,
             on_error,
+            LeftoverWork(
+                tables.automaton.window,
+                Explained.of(conditions).shipped(tree),
+                schema,
+                names,
+                self.partition_by,
+                tuple(order_by),
+            )
+            if leftovers
+            else None,
         )
         self.work = work
         # The extractor lets every cell through: the plan leaves the watermarked column behind, so Spark drops nothing.
@@ -73,6 +87,7 @@ class OperatorStream:
         """Whether live buckets are dropped behind each step, as if another worker did the next one."""
         self.watermark_ms = 0
         self.found: dict[str, Rows] = {"matches": [], "timeouts": [], "late": [], "rejected": []}
+        self.found |= {"broken": [], "unmatched": []}
         self.counts: Rows = []
 
     def batch(self, rows: pa.Table, watermark: int) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 pytest.importorskip("pyspark.sql.streaming.tws_tester", reason="Spark's tester of stateful operators came with 4.2")
@@ -76,18 +76,8 @@ def timed(tree: PatternTree) -> PatternTree:
     return in_time(tree)
 
 
-@settings(max_examples=max(200, settings().max_examples))
-@given(patterns(), events, st.lists(st.integers(1, 6), max_size=8), st.integers(0, 6), st.booleans(), st.booleans())
-def test_any_disorder_and_any_split_give_what_batch_gives(
-    tree: PatternTree,
-    given_events: list[tuple[int, str, int, str, int]],
-    sizes: list[int],
-    delay: int,
-    timeouts: bool,
-    forgetful: bool,
-) -> None:
-    """Late events excepted: they are told, and batch runs without them. Every event is accounted for."""
-    tree = timed(tree)
+def as_they_arrive(given_events: list[tuple[int, str, int, str, int]]) -> list[dict[str, Any]]:
+    """Rows of (milliseconds, name, price, key, how late), in the order in which they come."""
     rows = [
         {
             "key": key,
@@ -100,10 +90,14 @@ def test_any_disorder_and_any_split_give_what_batch_gives(
         for number, (time, name, price, key, wait) in enumerate(given_events)
     ]
     rows.sort(key=lambda row: row.pop("arrival"))
+    return rows
+
+
+def play(stream: OperatorStream, rows: list[dict[str, Any]], sizes: list[int], delay: int) -> int:
+    """All rows in micro-batches of these sizes, and the end of the input. Returns the latest time."""
     before = streaming_store.SMALL_JOURNAL
     streaming_store.SMALL_JOURNAL = 2_000  # so that bases are written, too
     try:
-        stream = stream_of(tree, timeouts, forgetful=forgetful)
         begin, latest = 0, 0
         for size in [*sizes, len(rows)]:
             part = rows[begin : begin + size]
@@ -113,10 +107,27 @@ def test_any_disorder_and_any_split_give_what_batch_gives(
         stream.batch(table([]), latest - delay)
         assert_all_accounted(stream, len(rows))
         stream.end()
-    except (NotCompiled, SkipError):
-        return
+        return latest
     finally:
         streaming_store.SMALL_JOURNAL = before
+
+
+@given(patterns(), events, st.lists(st.integers(1, 6), max_size=8), st.integers(0, 6), st.booleans(), st.booleans())
+def test_any_disorder_and_any_split_give_what_batch_gives(
+    tree: PatternTree,
+    given_events: list[tuple[int, str, int, str, int]],
+    sizes: list[int],
+    delay: int,
+    timeouts: bool,
+    forgetful: bool,
+) -> None:
+    """Late events excepted: they are told, and batch runs without them. Every event is accounted for."""
+    tree, rows = timed(tree), as_they_arrive(given_events)
+    try:
+        stream = stream_of(tree, timeouts, forgetful=forgetful)
+        latest = play(stream, rows, sizes, delay)
+    except (NotCompiled, SkipError):
+        return
     late = {row["id"] for row in stream.found["late"]}
     in_time = [row for row in rows if row["id"] not in late]
     assert len(stream.found["late"]) == len(late)

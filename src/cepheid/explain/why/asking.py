@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.automaton.model import Automaton
-from cepheid.conditions import bind
+from cepheid.conditions import BoundConditions, bind
 from cepheid.conditions.carets import did_you_mean
 from cepheid.engine.tables.model import Options
 from cepheid.errors import InputError
@@ -75,13 +75,18 @@ class Inquiry:
 
 
 def ask(
-    question: Question, options: Options, whole: Whole | None = None, key: Mapping[str, Any] | None = None
+    question: Question,
+    options: Options,
+    whole: Whole | None = None,
+    key: Mapping[str, Any] | None = None,
+    conditions: BoundConditions | None = None,
 ) -> Inquiry:
-    """Find out what happened. `key`: the one that the rows were chosen by already."""
+    """Find out what happened. `key`: the one that the rows were chosen by already; `conditions`: those of the pattern,
+    where some were computed beforehand."""
     given = question.events if question.key is None else rows_of_key(question)
     tree = question.tree
-    _, events, automaton = prepared(tree, given, question.order_by, question.nulls)
-    conditions = bind(tree, given.schema)
+    conditions = bind(tree, given.schema) if conditions is None else conditions
+    _, events, automaton = prepared(tree, given, question.order_by, question.nulls, conditions)
     asked = list(conditions_of(tree, conditions))
     counted = [count_rows(one, events.table) for one in asked]
     masks = [mask for one, (_, mask) in zip(asked, counted, strict=True) if one.role is Role.ELEMENT]

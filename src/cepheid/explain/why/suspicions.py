@@ -73,7 +73,7 @@ def other_spellings(asked: Asked, counts: ElementCount, values: Values) -> Itera
         for literal in literals:
             near = _spelt_otherwise(literal, values(column.name))
             if near:
-                yield _case(part, _called(counts), counts.name, column.name, literal, near)
+                yield _case(part, _called(counts), counts.name, part_text(column), literal, near)
 
 
 def _never(part: Expression, count: PartCount, name: str, element: str, rows: int, values: Values) -> Reason:
@@ -82,9 +82,9 @@ def _never(part: Expression, count: PartCount, name: str, element: str, rows: in
         return Reason(
             Kind.NULL, f"{text}: a comparison with NULL is never true.", "Write IS NULL or IS NOT NULL.", element
         )
-    columns = list(dict.fromkeys(node.name for node in walk(part) if isinstance(node, Column)))
+    columns = {node.name: part_text(node) for node in walk(part) if isinstance(node, Column)}
     if count.unknown == rows and columns:
-        which = " or ".join(columns)
+        which = " or ".join(columns.values())
         return Reason(Kind.NULL, f"{text}: {which} is NULL on every row.", "Is the column filled?", element)
     found = literal_of(part)
     if found is not None:
@@ -93,14 +93,14 @@ def _never(part: Expression, count: PartCount, name: str, element: str, rows: in
         for literal in literals:
             near = _spelt_otherwise(literal, present)
             if near:
-                return _case(part, name, element, column.name, literal, near)
+                return _case(part, name, element, part_text(column), literal, near)
         return Reason(
-            Kind.VALUE, f"{text}: {column.name} {_takes(present)}.", _did_you_mean(literals, present), element
+            Kind.VALUE, f"{text}: {part_text(column)} {_takes(present)}.", _did_you_mean(literals, present), element
         )
     if columns and count.unknown > rows / 2:
-        which = " or ".join(columns)
+        which = " or ".join(columns.values())
         return Reason(Kind.NULL, f"{text}: {which} is NULL on {count.unknown:,} of {rows:,} rows.", "", element)
-    reach = "; ".join(filter(None, (_reach(column, values(column)) for column in columns)))
+    reach = "; ".join(filter(None, (_reach(called, values(name)) for name, called in columns.items())))
     return Reason(Kind.NEVER, f"{text}{f': {reach}' if reach else ''}.", "", element)
 
 

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
 from cepheid.explain import Explanation
-from cepheid.spark.stream.operator import LATE, MATCHES, REJECTED, TALLIES, TIMEOUTS
+from cepheid.spark.stream.operator import BROKEN, LATE, MATCHES, REJECTED, TALLIES, TIMEOUTS, UNMATCHED
 from cepheid.spark.stream.plan import StreamPlan
 from cepheid.spark.stream.query import Starting, require_rocksdb, started
 from cepheid.spark.stream.sinks import Sink
@@ -22,8 +22,8 @@ from cepheid.spark.stream.sinks import Sink
 class FoundInStream:
     """What a pattern finds in a stream: one streaming DataFrame per output, or one query for all outputs.
 
-    `matches`, `timeouts`, `late`, `rejected` and `counts()` are for queries of your own, each with its own state.
-    `start` runs all outputs in one query with one state, and can flush.
+    `matches`, `timeouts`, `broken`, `unmatched`, `late`, `rejected` and `counts()` are for queries of your own, each
+    with its own state. `start` runs all outputs in one query with one state, and can flush.
     """
 
     def __init__(self, plan: StreamPlan) -> None:
@@ -47,6 +47,19 @@ class FoundInStream:
         return self._output(TALLIES)
 
     @cached_property
+    def broken(self) -> DataFrame:
+        """One row per run that ended otherwise than by time, with the `reason` and the `event` that ended it.
+
+        Every run is followed one by one beside the match, which is slow: tens of thousands of events a second.
+        """
+        return self._output(BROKEN)
+
+    @cached_property
+    def unmatched(self) -> DataFrame:
+        """The events that are in no match, unchanged: each when the window that begins with it is over."""
+        return self._output(UNMATCHED)
+
+    @cached_property
     def late(self) -> DataFrame:
         """The events that the watermark had already passed, unchanged."""
         return self._output(LATE)
@@ -63,6 +76,8 @@ class FoundInStream:
         matches: Sink | None = None,
         counts: Sink | None = None,
         timeouts: Sink | None = None,
+        broken: Sink | None = None,
+        unmatched: Sink | None = None,
         late: Sink | None = None,
         rejected: Sink | None = None,
         trigger: str | Mapping[str, Any] | None = None,
@@ -78,6 +93,9 @@ class FoundInStream:
 
         `counts` takes the rows of `counts()`; a query has a sink for them or for `matches`, not for both.
 
+        `broken` and `unmatched` cost state and time, and are looked for only if they have a sink. A checkpoint goes on
+        with those that it began with.
+
         With `flush`, the query processes everything available and then ends the input: whatever still waits is decided,
         the query stops, and the checkpoint cannot be used again. `start` returns when that is done.
 
@@ -90,15 +108,16 @@ class FoundInStream:
         whole source is silent. Older events that arrive later are late.
         """
         sinks = {MATCHES: matches, TALLIES: counts, TIMEOUTS: timeouts, LATE: late, REJECTED: rejected}
+        sinks |= {BROKEN: broken, UNMATCHED: unmatched}
         given = {kind: sink for kind, sink in sinks.items() if sink is not None}
-        return started(self.plan, Starting(checkpoint, given, trigger, name, flush, on_error, idle))
+        return started(self.plan.looking_for(given), Starting(checkpoint, given, trigger, name, flush, on_error, idle))
 
     def explain(self) -> Explanation:
         """Explain what the pattern means and how Spark runs it on this stream."""
         return self.plan.explain()
 
     def _output(self, kind: str) -> DataFrame:
-        plan = self.plan
+        plan = self.plan.looking_for((kind,))
         require_rocksdb(plan.session)
         # Several patterns may meet in one query, where each name of counts may occur once.
         observed = f"{kind}.{plan.name or plan.tables(kind == TIMEOUTS).fingerprint[:8]}"

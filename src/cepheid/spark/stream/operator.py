@@ -28,6 +28,8 @@ from cepheid.spark.workers import PAYLOAD
 
 KIND = "__kind"
 MATCHES, TIMEOUTS, LATE, REJECTED, COUNTS = "matches", "timeouts", "late", "rejected", "counts"
+BROKEN, UNMATCHED = "broken", "unmatched"
+"""What is left over, where it is asked for."""
 TALLIES = "tallies"
 """How many matches end with each event, where they are counted instead of built."""
 OUTPUT = f"`{KIND}` string, `{PAYLOAD}` binary, " + ", ".join(f"`{name}` long" for name in COUNTED)
@@ -131,6 +133,8 @@ class StreamOperator(StatefulProcessor):
         outputs = (
             (TALLIES if self.work.only_counts else MATCHES, decided),
             (TIMEOUTS, done.decided.timeouts),
+            (BROKEN, done.decided.broken),
+            (UNMATCHED, done.decided.unmatched),
             (LATE, rows.late),
             (REJECTED, rows.rejected),
             (REJECTED, done.refused),

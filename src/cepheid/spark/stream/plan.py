@@ -11,18 +11,24 @@ and gives cells of matches, timeouts, late and rejected rows, which are unpacked
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from copy import copy
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StringType, StructField, StructType
 
+from cepheid.conditions import bind
 from cepheid.conditions.expression import SparkColumn, walk
 from cepheid.engine.tables.model import Options
 from cepheid.errors import InputError
 from cepheid.explain import Execution, rows_that_travel
+from cepheid.explain.why.leftovers import broken_schema
 from cepheid.options import Asked
 from cepheid.spark.buckets import parallelism, spread_ids
+from cepheid.spark.explained import Explained
+from cepheid.spark.frames import arrow_schema
 from cepheid.spark.keys import hash_columns
 from cepheid.spark.plan import Plan
 from cepheid.spark.steps import StepTables
@@ -30,9 +36,10 @@ from cepheid.spark.stream.accounts import OBSERVED, READ, read_rows
 from cepheid.spark.stream.checkpoint.identity import Identity
 from cepheid.spark.stream.control import control_lines, moments
 from cepheid.spark.stream.operating import bucket_of_key, operated_by
-from cepheid.spark.stream.operator import KIND, LATE, MATCHES, REJECTED, TALLIES, TIMEOUTS
+from cepheid.spark.stream.operator import BROKEN, KIND, LATE, MATCHES, REJECTED, TALLIES, TIMEOUTS, UNMATCHED
 from cepheid.spark.stream.outputs import OutputRows
 from cepheid.spark.stream.state.bucket import StreamWork
+from cepheid.spark.stream.state.leftovers import LeftoverWork
 from cepheid.spark.stream.time import (
     ARRIVAL,
     METADATA,
@@ -74,6 +81,8 @@ class StreamPlan(Plan):
         self.buckets_given = buckets
         configured = int(self.session.conf.get("spark.sql.shuffle.partitions", "200") or 200)
         self.partitions = min(configured, parallelism(rows))
+        self.leftovers: tuple[str, ...] = ()
+        """Which of broken runs and unmatched rows are looked for."""
         self.bucket_ids = spread_ids((buckets or 2 * self.partitions) if self.partition_by else 1, self.partitions)
         self._warn_if_unbounded()
 
@@ -87,6 +96,43 @@ class StreamPlan(Plan):
     def added_columns(self) -> tuple[str, ...]:
         return ARRIVAL if self.timing.is_arrival else ()
 
+    def looking_for(self, kinds: Collection[str]) -> StreamPlan:
+        """The plan with those of broken runs and unmatched rows among its outputs that are asked for."""
+        leftovers = tuple(kind for kind in (BROKEN, UNMATCHED) if kind in kinds)
+        if leftovers == self.leftovers:
+            return self
+        self._refuse_leftovers(leftovers, counts=TALLIES in kinds)
+        plan = copy(self)
+        plan.leftovers = leftovers
+        plan.explained = Explained.of(bind(self.tree, self.schema_of_events)).computed() if BROKEN in leftovers else []
+        if leftovers:
+            plan.all_rows_travel = plan.all_rows_travel or "rows that no condition wants count as well"
+        return plan
+
+    def _refuse_leftovers(self, leftovers: tuple[str, ...], counts: bool) -> None:
+        for kind in leftovers:
+            if self.steps is not None:
+                raise InputError(
+                    f"{kind}: elements have their own keys or tables, so a row may have several keys.\n"
+                    "  Leave it out, or match each key by itself."
+                )
+            if counts:
+                raise InputError(
+                    f"{kind}: a query that counts matches builds none, and so does not know which rows they took.\n"
+                    "  Start a second query, with a sink for matches and a checkpoint of its own."
+                )
+        if UNMATCHED in leftovers and self.automaton.window is None:
+            raise InputError(
+                "unmatched: the pattern has no window, so a later event may always complete a match with a row.\n"
+                "  Add within(...); or write the stream down and ask a batch for what is unmatched."
+            )
+
+    @property
+    def travelling(self) -> tuple[str, ...]:
+        """The columns of the events that the workers need: all, where rows that are in no match are looked for."""
+        names = self.output.travelling
+        return tuple(dict.fromkeys((*names, *self.rows.columns))) if self.leftovers else names
+
     def identity(self, timeouts: bool) -> Identity:
         """What the state belongs to."""
         return Identity(
@@ -96,10 +142,11 @@ class StreamPlan(Plan):
             buckets=self.bucket_ids,
             partition_by=self.partition_by if self.steps is None else self.steps.steps.described(),
             order_by=self.order_by,
-            columns=self._types(self.output.travelling),
+            columns=self._types(self.travelling),
             read=self._types(self.read),
             measured=tuple(map(str, self.output.arguments)),
             time=self.timing.source,
+            leftovers=self.leftovers,
         )
 
     def _types(self, names: Sequence[str]) -> dict[str, str]:
@@ -133,10 +180,25 @@ class StreamPlan(Plan):
             shape,
             timeouts,
             (*self.output.travelling, *measured),
-            self.output.travelling,
+            self.travelling,
             self.identity(timeouts).to_json(),
             self.timing.is_arrival,
             on_error,
+            self._leftover_work(),
+        )
+
+    def _leftover_work(self) -> LeftoverWork | None:
+        if not self.leftovers:
+            return None
+        explained = Explained.of(bind(self.tree, self.schema_of_events))
+        computed = self.rows.select("*", *explained.computed()) if BROKEN in self.leftovers else self.rows
+        return LeftoverWork(
+            self.automaton.window if UNMATCHED in self.leftovers else None,
+            explained.shipped(self.tree) if BROKEN in self.leftovers else None,
+            arrow_schema(computed.schema),
+            tuple(self.rows.columns),
+            self.partition_by,
+            self.order_by,
         )
 
     def rows_of(self, kind: str) -> OutputRows:
@@ -159,11 +221,16 @@ class StreamPlan(Plan):
         moment = next(field.dataType for field in fields if field.name == "at")
         if kind == TALLIES:
             fields = self.output.counts_schema(with_moment=True).fields
-        if kind in (LATE, REJECTED):
+        if kind in (LATE, REJECTED, UNMATCHED):
             added = [StructField("reason", StringType())] if kind == REJECTED else []
             added.append(StructField("at", moment))
             self._refuse_clashes(kind, [field.name for field in added])
-            fields = [StructField(name, self.rows.schema[name].dataType) for name in self.output.travelling] + added
+            names = self.rows.columns if kind == UNMATCHED else self.travelling
+            fields = [StructField(name, self.rows.schema[name].dataType) for name in names] + added
+        if kind == BROKEN:
+            broken = broken_schema(arrow_schema(self.rows.schema), self.partition_by, self.order_by)
+            self._refuse_clashes(kind, [name for name in broken.names if name not in self.partition_by])
+            fields = [*from_arrow_schema(broken).fields, StructField("at", moment)]
         marked = {METADATA: 0}
         return StructType(
             [StructField(f.name, f.dataType, metadata=marked if f.name == "at" else None) for f in fields]
@@ -218,7 +285,7 @@ class StreamPlan(Plan):
             # has seen them: time must move on with events that no condition wants, too.
             rows = rows.where(self.wanted() | F.col(WATERMARKED).isNull())
         prepared = rows.select(
-            *[without_watermark(self.rows.schema[name]) for name in self.output.travelling],
+            *[without_watermark(self.rows.schema[name]) for name in self.travelling],
             *self.time.travelling(),
             *self.computed(timeouts),
             *hash_columns(self.rows.schema, self.partition_by),

@@ -30,7 +30,10 @@ _CALLED = {
     "read": "the columns that conditions and measures read",
     "measured": "what measures read of events",
     "time": "the time",
+    "leftovers": "what else is looked for",
 }
+_OPTIONAL = ("leftovers",)
+"""What identities had from a later version on."""
 _ANEW = "start with a new checkpoint, and with the events that\n  still matter read again from the source."
 
 
@@ -53,6 +56,8 @@ class Identity:
     measured: tuple[str, ...]
     """The expressions over an event that measures read."""
     time: str
+    leftovers: tuple[str, ...] = ()
+    """Which of broken runs and unmatched rows are looked for."""
 
     def to_json(self) -> str:
         """The identity as one line of text."""
@@ -66,7 +71,7 @@ class Identity:
             known = json.loads(saved)
             if isinstance(known, dict) and known.get("format", 1) != FORMAT and "pattern" in known:
                 raise _of_another_version(known.get("format", 1), what)
-            values = {name: known[name] for name in names}
+            values = {name: known[name] for name in names if name in known or name not in _OPTIONAL}
             given: dict[str, Any] = {
                 n: tuple(value) if isinstance(value, list) else value for n, value in values.items()
             }

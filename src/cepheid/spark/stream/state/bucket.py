@@ -21,11 +21,13 @@ from cepheid.engine.counts import Counts, counted
 from cepheid.engine.matcher import Matcher, no_assignments
 from cepheid.engine.runs.live import count_live, events_held, live
 from cepheid.engine.runs.snapshot import restore, snapshot
+from cepheid.errors import CepheidError
 from cepheid.rows.arrange import Arranged, arrange
 from cepheid.rows.assemble import assemble
 from cepheid.rows.counts import counts_table, summed_of
 from cepheid.spark.keys import HASHES
 from cepheid.spark.stream.state.format import read, table_bytes, table_from, written
+from cepheid.spark.stream.state.leftovers import NUMBER, Leftovers, LeftoverWork
 from cepheid.spark.stream.state.pending import (
     FEW,
     Decided,
@@ -58,6 +60,8 @@ class StreamWork(Work):
     """Whether events are handled as they come, at the time of their micro-batch."""
     on_error: str = "stop"
     """What becomes of events that the engine cannot handle (see `poison`)."""
+    leftovers: LeftoverWork | None = None
+    """What must be known of broken runs and unmatched rows, where they are asked for."""
     start: str = field(default_factory=lambda: uuid.uuid4().hex)
     """Names this start of the query. What a worker has in its memory is used by the start that left it there and by no
     other: names, measures, limits or the form of rows may have changed."""
@@ -87,6 +91,7 @@ class BucketRuns(PendingEvents):
         """The key of each slot, as its hash."""
         self.rows: pa.Table | None = None
         """The rows of the events that the matcher holds, in its order."""
+        self.leftovers = None if work.leftovers is None else Leftovers(work.leftovers)
         self._tidy = 0
 
     @property
@@ -97,30 +102,55 @@ class BucketRuns(PendingEvents):
     def advance(self, watermark: int, is_end: bool = False) -> Decided:
         """Handle what the watermark has passed, and let time move on to it; at the end of the input, everything."""
         self.handled = 0
-        decided = [self._shown(*self._move(watermark))]
+        decided = [self._with_leftovers(self._shown(*self._move(watermark)))]
         if is_end:
             decided.append(self._end())
         self._forget()
-        matches = [part.matches for part in decided if part.matches is not None]
-        timeouts = [part.timeouts for part in decided if part.timeouts is not None]
-        return Decided(*(pa.concat_tables(tables) if tables else None for tables in (matches, timeouts)))
+        kinds = ("matches", "timeouts", "broken", "unmatched")
+        tables = [[table for part in decided if (table := getattr(part, kind)) is not None] for kind in kinds]
+        return Decided(*(pa.concat_tables(found) if found else None for found in tables))
 
     def catch_up(self, watermark: int) -> None:
         """The same, where what is decided has been told already."""
         self._move(watermark)
+        self._with_leftovers(Decided(None, None))
         self._forget()
 
     def _move(self, watermark: int) -> tuple[_Fed | None, tuple[Assignments, Assignments]]:
         self.watermark = max(self.watermark, watermark)
-        return self._handle(self.is_due(self.watermark)), self.matcher.advance(self.watermark, self._where_time_stops)
+        fed = self._handle(self.is_due(self.watermark))
+        moved = self.matcher.advance(self.watermark, self._where_time_stops)
+        self._took(fed, moved)
+        return fed, moved
 
     def _end(self) -> Decided:
         """Handle everything that waits: the input is over (rule 10)."""
         fed = self._handle(self.is_due(None))
-        decided = self._shown(fed, self.matcher.end(self._where_time_stops))
+        moved = self.matcher.end(self._where_time_stops)
+        self._took(fed, moved)
+        decided = self._with_leftovers(self._shown(fed, moved), is_end=True)
         ended = BucketRuns(self.work)
         self.matcher, self.keys, self.rows, self.pending = ended.matcher, ended.keys, ended.rows, ended.pending
+        self.leftovers = ended.leftovers
         return decided
+
+    def _took(self, fed: _Fed | None, moved: tuple[Assignments, Assignments]) -> None:
+        """Matches took these rows, so that they are not unmatched."""
+        if self.leftovers is not None and self.rows is not None:
+            for found in (moved[0],) if fed is None else (fed[0], moved[0]):
+                assert isinstance(found, Assignments)
+                self.leftovers.take(self.rows[NUMBER].take(pa.array(np.unique(found.row), pa.int64())))
+
+    def _with_leftovers(self, decided: Decided, is_end: bool = False) -> Decided:
+        """With the broken runs and unmatched rows that are decided by now."""
+        if self.leftovers is None:
+            return decided
+        try:
+            left = self.leftovers.end() if is_end else self.leftovers.advance(self.watermark)
+        except CepheidError:
+            self.stopped = self.leftovers.at
+            raise
+        return replace(decided, broken=left.broken, unmatched=left.unmatched)
 
     def refuse(self, key: bytes, time: int | None, watermark: int | None) -> tuple[pa.Table, bool]:
         """Take the events of a key that are due out of those that wait, those of one time or all; with all of them its
@@ -131,7 +161,12 @@ class BucketRuns(PendingEvents):
             slots = slot_of(self.keys, key)
             is_held = refused is None or not refused.num_rows
             if is_held:
-                refused = self._held_by(slots)
+                held = self._held_by(slots)
+                refused = held.select(list(self.work.shown))
+            if self.leftovers is not None:
+                self.leftovers.drop(key)
+                if is_held:  # rejected rows are not unmatched as well
+                    self.leftovers.take(held[NUMBER])
             self.matcher.drop(slots)
             return refused, is_held
         assert refused is not None
@@ -141,11 +176,12 @@ class BucketRuns(PendingEvents):
         runs, their_slots = live(self.matcher, self.watermark)
         held = events_held(self.matcher, runs[np.isin(their_slots, slots)])
         assert self.rows is not None
-        return self.rows.take(pa.array(held, pa.int64())).select(list(self.work.shown))
+        return self.rows.take(pa.array(held, pa.int64()))
 
     def deadline(self) -> int | None:
         """The next moment of the watermark at which something may be decided."""
-        moments = (self.matcher.deadline(), self.first_pending())
+        left = None if self.leftovers is None else self.leftovers.deadline()
+        moments = (self.matcher.deadline(), self.first_pending(), left)
         return min((moment for moment in moments if moment is not None), default=None)
 
     def _handle(self, is_due: pa.Array | pa.ChunkedArray | None) -> _Fed | None:
@@ -160,6 +196,9 @@ class BucketRuns(PendingEvents):
         columns = self.matcher.computed_columns(events.time, self.work.bits(events), self.work.values(events))
         rows = events.taken(self.work.held, np.arange(due.num_rows))
         rows = rows.append_column(ORDINAL, pa.array(events.ordinals))
+        if self.leftovers is not None:
+            numbers = self.leftovers.numbers(due.num_rows)
+            rows = rows.append_column(NUMBER, numbers)
         self.rows = rows if self.rows is None else pa.concat_tables([self.rows, rows.select(self.rows.column_names)])
         before = len(self.matcher.held.time)
 
@@ -169,6 +208,12 @@ class BucketRuns(PendingEvents):
             return events.where(part, place)
 
         self.handled += due.num_rows
+        if self.leftovers is not None:
+            try:
+                self.leftovers.handle(events, numbers, hashes)
+            except CepheidError:
+                self.stopped = self.leftovers.at
+                raise
         if self.work.shape.counts:
             summed = summed_of(self._arranged(self.rows), self.work.shape.summaries)
             return self.matcher.count(columns, bounds, slots, summed, where), no_assignments()
@@ -243,18 +288,21 @@ class BucketRuns(PendingEvents):
         self.tidy()
         head = {"watermark": self.watermark, "keys": len(self.keys)}
         tables = [b"" if table is None else table_bytes(table) for table in (self.rows, self.pending)]
-        return written(head, [snapshot(self.matcher), hashes_bytes(self.keys), *tables])
+        left = [] if self.leftovers is None else [self.leftovers.to_bytes()]
+        return written(head, [snapshot(self.matcher), hashes_bytes(self.keys), *tables, *left])
 
     @classmethod
     def from_bytes(cls, work: StreamWork, saved: bytes, what: str) -> BucketRuns:
         """The bucket that `to_bytes` wrote, for the same pattern."""
-        head, (runs, keys, rows, pending) = read(saved, what)
+        head, (runs, keys, rows, pending, *left) = read(saved, what)
         bucket = cls(work)
         bucket.matcher = restore(Matcher(work.tables), runs)
         bucket.keys = hashes_from(keys)
         bucket.rows = table_from(rows) if rows else None
         bucket.pending = table_from(pending) if pending else None
         bucket.watermark = head["watermark"]
+        if work.leftovers is not None:
+            bucket.leftovers = Leftovers.from_bytes(work.leftovers, left[0], what)
         bucket._tidy = len(bucket.matcher.held.time) + len(bucket.keys)
         return bucket
 

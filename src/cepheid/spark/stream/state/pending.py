@@ -28,6 +28,8 @@ class Decided:
 
     matches: pa.Table | None
     timeouts: pa.Table | None
+    broken: pa.Table | None = None
+    unmatched: pa.Table | None = None
 
 
 class Bucket(Protocol):

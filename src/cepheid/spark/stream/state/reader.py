@@ -36,10 +36,10 @@ class StateReader:
     """
 
     def __init__(self, found: FoundInStream, checkpoint: str) -> None:
-        self._plan = found.plan
-        self._session = self._plan.session
+        self._session = found.plan.session
         self._checkpoint = checkpoint
         saved = Checkpoint(self._session, checkpoint).identity()
+        self._plan = found.plan.looking_for(saved.leftovers)
         self._plan.with_buckets(saved.buckets)
         self._timeouts = saved.timeouts
 
