@@ -270,6 +270,16 @@ def test_alternatives_and_members_have_keys_of_their_own() -> None:
     assert taken(either) == [(1, 1, None, 2)]
 
 
+def test_a_field_of_a_struct_is_a_key() -> None:
+    rows = [{"t": t, "geo": {"city": city, "at": {"floor": t % 2}}} for t, city in enumerate("abab", start=1)]
+    pattern = Pattern.begin("a").next("b")
+    found = pattern.match_events(rows, partition_by="geo.City", order_by="t").matches
+    assert [(one["City"], one["a"]["t"], one["b"]["t"]) for one in found] == [("a", 1, 3), ("b", 2, 4)]
+    assert len(pattern.match_events(rows, partition_by=["geo.at.floor", "geo.city"], order_by="t").matches) == 2
+    with pytest.raises(ConditionError, match="`geo` has no field `cty`"):
+        pattern.match_events(rows, partition_by="geo.cty")
+
+
 # ── random patterns ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 COLUMNS = [("t", LONG), ("id", LONG), ("name", STRING), ("price", LONG)]

@@ -108,6 +108,15 @@ def test_one_dataframe_as_in_memory(spark: SparkSession, keys: Any) -> None:
         assert expected
 
 
+def test_a_field_of_a_struct_is_a_key(spark: SparkSession) -> None:
+    frame = spark.createDataFrame(ROWS, "t int, id long, x int, y int, many array<int>")
+    nested = frame.selectExpr("t", "id", "struct(x, y) AS p")
+    found = Pattern.begin("a").next("b").match(nested, partition_by="p.x", order_by="t").matches.collect()
+    expected = Pattern.begin("a").next("b").match_events(ROWS, partition_by="x", order_by="t", nulls="drop").matches
+    assert expected
+    assert sorted_ids(found, "x", "a", "b") == sorted_ids(expected, "x", "a", "b")
+
+
 # ── streams ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
