@@ -28,6 +28,8 @@ from cepheid.conditions.expression import (
     Expression,
     Field,
     FoldValue,
+    Lambda,
+    LambdaArgument,
     Literal,
     Operation,
     Operator,
@@ -95,10 +97,14 @@ def compile_expression(expression: Expression) -> Evaluate:
             return _call(expression)
         case Field(operand=operand, name=name):
             return closures.field(compile_expression(operand), name)
+        case LambdaArgument(name=name):
+            return _column(Column(closures.argument_column(name), type=expression.type))
+        case Lambda(arguments=arguments, body=body):
+            return closures.of_items(arguments, compile_expression(body))
         case PythonCall(function=function):
             return closures.python_call(function)
-        case SparkExpression(function=function_name):
-            near = get_close_matches(function_name.strip("`").upper(), CALLABLE, 1, 0.75)
+        case SparkExpression(function=function_name, meant=meant):
+            near = [meant] if meant else get_close_matches(function_name.strip("`").upper(), CALLABLE, 1, 0.75)
             raise condition_error(
                 expression.span,
                 f"{function_name} is {'not known here' if near else 'computed by Spark only'}",
