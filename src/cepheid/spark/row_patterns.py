@@ -147,7 +147,7 @@ class RowPatternPlan:
     def worker_schema(self) -> StructType:
         """The columns that come from the workers: those of the input, the reads, the number of the match."""
         fields = [StructField(name, self.rows.schema[name].dataType) for name in self.bound.input_columns]
-        fields += [StructField(read_name(n), kind) for n, kind in enumerate(self._read_types())]
+        fields += [StructField(read_name(n), kind) for n, kind in enumerate(self.read_types())]
         return StructType([*fields, StructField(MATCH_NUMBER, LongType())])
 
     def result_columns(self) -> tuple[tuple[str, str], ...]:
@@ -171,7 +171,7 @@ class RowPatternPlan:
         before = self.bound.columns_before_measures
         return (*inputs[:before], *measured, *inputs[before:])
 
-    def _read_types(self) -> list[DataType]:
+    def read_types(self) -> list[DataType]:
         """The types that Spark gives to the reads; only the analysis of a query, no job."""
         if not self.reads:
             return []
