@@ -4,8 +4,8 @@
 VENV := .venv
 RUN := $(VENV)/bin/python -m
 LINTED := src tests bench experiments examples scripts
-# Tests that share a Spark go to one worker (tests/conftest.py).
-PARALLEL := -n auto --maxprocesses 4
+# Tests that share a Spark go to one worker (tests/conftest.py). They often wait, so three workers keep two cores busy.
+PARALLEL := -n 3 --dist loadgroup
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all test-oldest lint types imports unit conformance search negation docs notebooks format lock java install clean

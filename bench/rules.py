@@ -65,14 +65,14 @@ def made_rules(count: int) -> PatternSet:
     return PatternSet(texts, partition_by="key")
 
 
-def write_events(directory: Path, events: int, keys: int) -> str:
+def write_events(directory: Path, events: int, keys: int, part: int = PART) -> str:
     """Parquet files with events in the order of their times, a millisecond apart; returns where they are."""
     directory.mkdir(parents=True)
     random = np.random.default_rng(events)
     names = pa.array([f"device-{number:07d}" for number in range(keys)])
     kinds = pa.array([f"kind-{number:03}" for number in range(KINDS)])
-    for begin in range(0, events, PART):
-        count = min(PART, events - begin)
+    for begin in range(0, events, part):
+        count = min(part, events - begin)
         times = 1_700_000_000_000_000 + np.arange(begin, begin + count) * 1_000
         columns = {
             "key": names.take(pa.array(random.integers(0, keys, count))),

@@ -31,6 +31,7 @@ SECTIONS = {
     "growth": "growth",
     "sql": "row_patterns",
     "rules": "rules",
+    "rules-stream": "rule_streams",
     "streaming": "streaming",
     "hot": "hot_key",
     "why": "why",

@@ -3,22 +3,19 @@
 Hypothesis runs with the profile `ci`: the same examples in every run, and no deadline, since a loaded machine is not a
 failure. `HYPOTHESIS_PROFILE=search` looks for new counterexamples instead: many more examples, other ones each time.
 
-Among parallel workers (xdist), the tests that share a Spark go to one of them and start one JVM; all others go to
-whichever worker is free.
+Among parallel workers (xdist, `--dist loadgroup`), two groups of tests share a Spark each: batch with the pages of the
+documentation, and streams. All others go to whichever worker is free.
 """
 
 from __future__ import annotations
 
 import os
-from typing import Any
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
-try:
-    from xdist.scheduler import LoadScopeScheduling
-except ImportError:  # without xdist there is one process for all
-    LoadScopeScheduling = object
+HERE = Path(__file__).parent
 
 # JVMs that live for seconds or minutes should not spend them on compiling well.
 for name in ("SPARK_SUBMIT_OPTS", "SPARK_LAUNCHER_OPTS"):
@@ -29,13 +26,10 @@ settings.register_profile("search", derandomize=False, deadline=None, max_exampl
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
-class SparkTogether(LoadScopeScheduling):  # type: ignore[misc, valid-type]
-    """Tests that use Spark, and the pages that may, are one scope; any other test is a scope of its own."""
-
-    def _split_scope(self, nodeid: str) -> str:
-        return "spark" if nodeid.startswith(("tests/spark/", "tests/project/test_documents.py")) else nodeid
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> SparkTogether:
-    return SparkTogether(config, log)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        place = item.path.relative_to(HERE).parts
+        if "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group("streams" if place[1] in ("stream", "rules") else "batch"))
+        elif place == ("project", "test_documents.py"):  # pages start a Spark themselves
+            item.add_marker(pytest.mark.xdist_group("batch"))

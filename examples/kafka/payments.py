@@ -60,17 +60,17 @@ def made_up(first: int, last: int) -> list[dict[str, Any]]:
     return sorted((event for event in events if start <= event["ts"] < end), key=lambda event: event["ts"])
 
 
-def send(session: SparkSession, servers: str, first: int, last: int) -> None:
+def send(session: SparkSession, servers: str, first: int, last: int, topic: str = "payments") -> None:
     """Send made-up payments and one message that is none. Events of one payment go to one partition, in order."""
     messages = [(event["payment"], json.dumps(event, default=str)) for event in made_up(first, last)]
     rows = session.createDataFrame([*messages, (None, "no payment")], "key string, value string")
-    rows.coalesce(1).write.format("kafka").options(**{"kafka.bootstrap.servers": servers, "topic": "payments"}).save()
+    rows.coalesce(1).write.format("kafka").options(**{"kafka.bootstrap.servers": servers, "topic": topic}).save()
 
 
-def payments(session: SparkSession, servers: str) -> DataFrame:
+def payments(session: SparkSession, servers: str, topic: str = "payments") -> DataFrame:
     """The messages as events. A message that cannot be read has no time, so it is rejected."""
     reader = session.readStream.format("kafka").option("kafka.bootstrap.servers", servers)
-    messages = reader.options(subscribe="payments", startingOffsets="earliest").load()
+    messages = reader.options(subscribe=topic, startingOffsets="earliest").load()
     event = F.from_json(F.col("value").cast("string"), SCHEMA)
     return messages.select(event.alias("event"), "partition", "offset").select("event.*", "partition", "offset")
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from cepheid.errors import CepheidError, ConditionError, MalformedPatternError
 from cepheid.options import Asked
+from cepheid.syntax.json_format import from_json, to_json
 from cepheid.syntax.tree import PatternTree
 
 
@@ -30,6 +32,23 @@ class Rule:
 
     def __str__(self) -> str:
         return f"rule {self.name!r}" + (f" ({self.place})" if self.place else "")
+
+
+def written(rule: Rule) -> str:
+    """The rule as text; nothing for one that has no text, such as a callable."""
+    try:
+        pattern = to_json(rule.tree)
+        known = [rule.name, pattern, rule.partition_by, rule.measures, rule.severity, rule.tags, rule.place]
+        return json.dumps(known)
+    except (CepheidError, TypeError, ValueError):
+        return ""
+
+
+def read(text: str) -> Rule:
+    """The rule that `written` wrote."""
+    name, pattern, keys, measures, severity, tags, place = json.loads(text)
+    pairs = tuple((str(label), str(value)) for label, value in measures)
+    return Rule(name, from_json(pattern), tuple(keys), pairs, severity, tuple(tags), place)
 
 
 @contextmanager

@@ -82,7 +82,8 @@ def test_every_function_is_asked() -> None:
     unwritten = {function.name for function in FUNCTIONS.values()} - {"NEGATIVE"}
     unwritten = {name for name in unwritten if name not in written}
     # Of these the value is a matter of the last digit, or rows here have no arrays: they are shown by example.
-    assert unwritten <= {"SIN", "COS", "ASIN", "RADIANS", "SIZE", "ARRAY_CONTAINS", "ARRAY_JOIN"}, unwritten
+    of_arrays = {"SIZE", "ARRAY_CONTAINS", "ARRAY_JOIN", "EXISTS", "FORALL", "FILTER", "TRANSFORM"}
+    assert unwritten <= {"SIN", "COS", "ASIN", "RADIANS"} | of_arrays, unwritten
 
 
 def test_a_pattern_of_an_event_that_is_not_asked_is_not_looked_at() -> None:

@@ -47,7 +47,7 @@ def test_near_misses_are_suggested_and_otherwise_all_columns_listed() -> None:
         (pa.timestamp("us", "UTC"), types.TIMESTAMP),
         (pa.duration("us"), types.INTERVAL),
         (pa.null(), types.NULL),
-        (pa.list_(pa.int32()), other("list<item: int32>")),
+        (pa.list_(pa.int32()), types.array_of(types.INT, "list<item: int32>")),
     ],
 )
 def test_arrow_types(arrow: pa.DataType, expected: types.DataType) -> None:

@@ -10,15 +10,19 @@ import json
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from cases import Case, assignment
+from ending import ended
 from engines import Answer, Engine, Unsupported, checked_tree
 
 from cepheid import PatternSet
 from cepheid.errors import LimitError
 from cepheid.rules import Rule
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 AT_A_TIME = 50
 CASE, PLACE = "case_of_event", "place_in_case"
@@ -62,6 +66,26 @@ def _answers(cases: Sequence[Case], find: Callable[[PatternSet, pa.Table], Found
 def in_memory(rules: PatternSet, rows: pa.Table) -> Found:
     """The matches of a set on rows in memory."""
     return rules.match_events(rows, order_by=["t", PLACE], columns=["id"]).matches
+
+
+def on_batch(spark: SparkSession) -> Callable[[PatternSet, pa.Table], Found]:
+    """What gives the matches of a set on a batch DataFrame."""
+
+    def find(rules: PatternSet, rows: pa.Table) -> Found:
+        found = rules.match(spark.createDataFrame(rows), order_by=["t", PLACE], columns=["id"], buckets=2)
+        try:
+            return list(found.matches.toArrow().to_pylist())
+        except Exception as error:  # Spark tells the errors of its workers as text
+            if "LimitError" in str(error):
+                raise LimitError(str(error)) from error
+            raise
+
+    return find
+
+
+def finite(cases: Iterable[Case]) -> list[Case]:
+    """The cases that a set of finite inputs can be asked for, asked for their matches alone."""
+    return [without_timeouts(ended(case)) for case in cases if "advance_to" not in case.data]
 
 
 def on_operator(rules: PatternSet, rows: pa.Table) -> Found:

@@ -35,7 +35,9 @@ if TYPE_CHECKING:
 
 SHOWN = 5
 """Differences printed in full."""
-ON_SPARK = ("batch",)
+ON_SPARK = ("batch", "sets-batch")
+SETS = ("sets", "sets-operator")
+"""Cases as sets of 50 rules, which need no Spark."""
 SAMPLE_ON_SPARK = 200
 """Cases that an engine on Spark runs if nothing else is asked for."""
 SQL_ON_SPARK = {"sql-batch": 300, "sql-stream": 100}
@@ -178,6 +180,15 @@ def run_on_spark(cases: Iterable[Case], spark: SparkSession) -> Tally:
     return run(finite, answered(spark, finite))
 
 
+def run_sets(name: str, cases: Iterable[Case], spark: SparkSession | None) -> Tally:
+    """Run cases, as finite inputs, fifty at a time as the rules of a set."""
+    from rule_sets import answered, finite, in_memory, on_batch, on_operator
+
+    chosen = finite(cases)
+    find = in_memory if name == "sets" else on_operator if spark is None else on_batch(spark)
+    return run(chosen, answered(chosen, find))
+
+
 @contextmanager
 def local_spark() -> Iterator[SparkSession]:
     """A Spark on two cores, whose workers use this very Python."""
@@ -208,7 +219,7 @@ def chosen(corpora: dict[str, list[Case]], count: int) -> dict[str, list[Case]]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
-        "--engine", choices=sorted([*ENGINES, *ON_SPARK, *SQL_ENGINES, *SQL_ON_SPARK]), default="reference"
+        "--engine", choices=sorted([*ENGINES, *SETS, *ON_SPARK, *SQL_ENGINES, *SQL_ON_SPARK]), default="reference"
     )
     parser.add_argument(
         "--sample", type=int, help="only so many cases, chosen by a fixed seed so that every feature occurs"
@@ -230,7 +241,10 @@ def main() -> int:
     with local_spark() if is_on_spark else nullcontext() as spark:
         for name, cases in corpora.items():
             begun = time.perf_counter()
-            tally = run(cases, ENGINES[arguments.engine]) if spark is None else run_on_spark(cases, spark)
+            if arguments.engine.startswith("sets"):
+                tally = run_sets(arguments.engine, cases, spark)
+            else:
+                tally = run(cases, ENGINES[arguments.engine]) if spark is None else run_on_spark(cases, spark)
             if uses_spark:  # it works in other processes
                 tally.seconds = time.perf_counter() - begun
             report(name, tally, "s" if uses_spark else "CPU s")

@@ -14,6 +14,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 from time import monotonic, sleep
 from types import ModuleType
@@ -105,6 +106,22 @@ def test_a_crash_and_a_restart_lose_nothing(payments: ModuleType, servers: str, 
     assert [row["reason"] for row in unusable.values()] == ["no time", "no time"]
     assert len(topics["captured"]) > len(captured)  # Kafka's sink writes at least once: the crash has doubled some
     assert summary == f"{len(captured)} captured, {len(expired)} expired, 2 unusable"
+
+    with_rules = run(EXAMPLE / "rules.py", "--servers", servers, "--place", str(tmp_path / "rules"))
+    assert with_rules.returncode == 0, with_rules.stderr[-4000:]
+    taken_up, *by_rule = with_rules.stdout.strip().splitlines()
+    assert taken_up.endswith("1 go on, 1 new (large)")
+    # the watermark is a minute behind the last payment, so that what came last is not decided yet
+    in_time = [match for match in expected.matches if match["end_time"] <= payments.MORNING + timedelta(minutes=58)]
+    large = [
+        match
+        for match in in_time
+        if match["reserved"]["amount"] > 50 and match["end_time"] - match["start_time"] <= timedelta(minutes=2)
+    ]
+    assert by_rule == [
+        f"captured: {len(in_time)} alerts, the first for a payment of {in_time[0]['start_time']:%H:%M}",
+        f"large: {len(large)} alerts, the first for a payment of {large[0]['start_time']:%H:%M}",
+    ]
 
 
 def plain(text: str) -> str:

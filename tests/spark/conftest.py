@@ -1,4 +1,4 @@
-"""One Spark for all tests that need it: tests/conftest.py sends them to one worker."""
+"""One Spark for all tests of a group that need it: tests/conftest.py sends each group to one worker."""
 
 from __future__ import annotations
 

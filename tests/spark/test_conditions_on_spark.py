@@ -16,6 +16,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from cepheid import ConditionError, InputError, Pattern, one_of
+from cepheid.conditions import Schema, compile_expression, parse
+from cepheid.conditions.checking import Checker
+from cepheid.conditions.registers import NOTHING_TAKEN
+from cepheid.conditions.scope import Scope
 
 START = datetime(2024, 7, 1, 21, 30, tzinfo=UTC)
 NAMES = ("Ann", "bob", "ANN", "Bob", "ann", "zoë")
@@ -59,6 +63,26 @@ ACROSS = [
     "cidr_match(ip, '10.0.0.0/13', '192.168.0.0/16') AND n <> a.n",
     "array_join(tags, '+') RLIKE '(^|[+])q' AND n <> a.n",
     "array_contains(tags, 'q') AND startswith(ip, '10.1') AND size(tags) > a.n",
+    "exists(tags, t -> t = 'q' AND n > 1) AND n <> a.n",
+    "size(filter(tags, t -> t <> 'p')) > a.n",
+    "size(transform(a.tags, t -> upper(t))) < n",
+]
+OF_ITEMS = [
+    "exists(tags, t -> t LIKE 'a%')",
+    "exists(numbers, n -> n > limit)",
+    "exists(numbers, n -> 12 DIV n = 3)",
+    "exists(numbers, n -> n IS NULL)",
+    "forall(numbers, n -> n > limit)",
+    "forall(tags, T -> length(t) = 1 OR t IS NULL)",
+    "filter(numbers, n -> n % 2 = 0)",
+    "filter(numbers, (n, i) -> i > 0 AND n >= i)",
+    "transform(numbers, (n, i) -> n * 10 + i)",
+    "transform(tags, tag -> concat(tag, '!', limit))",
+    "transform(orders, o -> o.id)",
+    "exists(orders, o -> exists(o.prices, p -> p > o.id + limit))",
+    "size(filter(orders, o -> forall(o.prices, p -> p < 5))) = 1",
+    "array_contains(transform(moments, m -> HOUR(m)), 23)",
+    "array_join(transform(filter(tags, t -> t > 'a'), t -> upper(t)), '+')",
 ]
 ARGUMENTS: dict[str, Any] = {"order_by": ["ts", "id"]}
 
@@ -95,6 +119,26 @@ def test_conditions_across_events_mean_the_same(frame: DataFrame) -> None:
         assert found == expected, condition
         several += 0 < len(found) < 30
     assert several == len(ACROSS)
+
+
+def test_functions_of_items_give_what_spark_gives(spark: SparkSession) -> None:
+    columns = "tags array<string>, numbers array<int>, limit int, orders array<struct<id:int,prices:array<double>>>"
+    rows: list[tuple[Any, ...]] = [
+        (["a", "b"], [1, 2, 3], 2, [(1, [1.0, 9.5]), (2, [])], [START]),
+        (["ab", None], [None, 4], 4, [(1, [4.0, None])], [START + timedelta(hours=2), None]),
+        ([], [], 0, [], []),
+        (None, None, 1, None, None),
+        (["c", "a"], [4, 0], None, [(None, [1.0]), None], [None]),
+        (["b"], [6, 4, 0], 1, [(3, None)], [START + timedelta(minutes=100)]),
+    ]
+    frame = spark.createDataFrame(rows, f"{columns}, moments array<timestamp>").coalesce(1)
+    table = frame.toArrow()
+    checker = Checker(Scope("condition", Schema.from_arrow(table.schema), (), (), frozenset()))
+    computed = [compile_expression(checker.bind(parse(text))) for text in OF_ITEMS]
+    expected = [tuple(compute(event, NOTHING_TAKEN) for compute in computed) for event in table.to_pylist()]
+    found = frame.selectExpr(*OF_ITEMS).collect()
+    for number, text in enumerate(OF_ITEMS):
+        assert [row[number] for row in expected] == [row[number] for row in found], text
 
 
 def test_conditions_across_events_on_a_stream(spark: SparkSession, frame: DataFrame, tmp_path: Path) -> None:

@@ -31,7 +31,9 @@ def run_rules(arguments: argparse.Namespace, job: Job) -> int:
     from cepheid.spark.embedded import job_session
 
     assert job.rules is not None
-    rules = PatternSet.from_directory(job.rules)
+    contents = directory(job.rules).read()
+    # a job that follows its rules runs without those that are wrong, and takes them up when they are right
+    rules = contents.rules() if _is_followed(job) and contents.files else contents.whole()
     console = Console(stderr=True, highlight=False)
     with job_session(f"cepheid {Path(arguments.job).name}", job.spark) as session:
         rows = rows_of(session, job.source)
@@ -63,7 +65,7 @@ def _stream(arguments: argparse.Namespace, console: Console, job: Job, rules: Pa
         return 0
     given = job.stream
     sinks: dict[str, Any] = {name: stream_sink(sink) for name, sink in job.sinks.items()}
-    is_followed = not given.flush and given.trigger != "available now"
+    is_followed = _is_followed(job)
     if not is_followed and sinks.pop("rejected_rules", None) is not None:
         console.print("rejected_rules is for a directory that is followed, and this job ends with its input")
 
@@ -79,6 +81,11 @@ def _stream(arguments: argparse.Namespace, console: Console, job: Job, rules: Pa
         )
 
     return follow(console, job, rows.sparkSession, start)
+
+
+def _is_followed(job: Job) -> bool:
+    """Whether the job runs on, and takes up changes of its rules."""
+    return job.stream is not None and not job.stream.flush and job.stream.trigger != "available now"
 
 
 def _given(job: Job, known: tuple[str, ...]) -> dict[str, Any]:

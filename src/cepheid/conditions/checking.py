@@ -6,6 +6,7 @@ in, so that evaluators need no coercion rules of their own. Called by `binding` 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 
@@ -23,6 +24,8 @@ from cepheid.conditions.expression import (
     Expression,
     Field,
     FoldValue,
+    Lambda,
+    LambdaArgument,
     Literal,
     Name,
     Operation,
@@ -44,8 +47,10 @@ _TO_BOOLEAN = frozenset({Operator.AND, Operator.OR, Operator.NOT, Operator.IS_TR
 class Checker:
     """Binds the expressions of one place in a pattern."""
 
-    def __init__(self, scope: Scope) -> None:
+    def __init__(self, scope: Scope, arguments: Mapping[str, DataType] | None = None) -> None:
+        """`arguments`: the types of the arguments of the functions around, by their names in lower case."""
         self._scope = scope
+        self._arguments = arguments or {}
 
     def condition(self, expression: Expression) -> Expression:
         """The bound expression, which must be true or false."""
@@ -65,7 +70,11 @@ class Checker:
                 operands = tuple(map(self.bind, expression.operands))
                 return self._operation(expression.operator, operands, expression.span)
             case Call():
-                return self._call(expression, tuple(map(self.bind, expression.operands)))
+                return self._call(expression, self._operands(expression.operands))
+            case LambdaArgument(name=name):
+                return replace(expression, type=self._arguments[name.casefold()])
+            case Field(operand=operand, name=field):
+                return self._field_of(self.bind(operand), field, expression.span)
             case Aggregate():
                 return self._aggregate(expression)
             case Cast():
@@ -152,19 +161,37 @@ class Checker:
         for index, field in enumerate(fields):
             if column.type.is_known and not column.type.fields:
                 return self._inside(name, column, fields[index:])
-            column = self._field(name, column, field)
+            column = self._field_of(column, field, name.span)
         return column
 
-    def _field(self, name: Name, struct: Expression, field: str) -> Expression:
-        fields = {known.casefold(): (known, data_type) for known, data_type in struct.type.fields}
+    def _operands(self, operands: tuple[Expression, ...]) -> tuple[Expression, ...]:
+        bound: list[Expression] = []
+        for operand in operands:
+            if isinstance(operand, Lambda):
+                bound.append(self._function_of(bound[0].type, operand))
+            else:
+                bound.append(self.bind(operand))
+        return tuple(bound)
+
+    def _function_of(self, array: DataType, function: Lambda) -> Expression:
+        """A function of an array's items and of their places, bound."""
+        given = (array.item or types.UNKNOWN, types.INT)
+        names = tuple(name.casefold() for name in function.arguments)
+        inner = Checker(self._scope, {**self._arguments, **dict(zip(names, given, strict=False))})
+        body = inner.bind(function.body)
+        return replace(function, body=body, type=body.type)
+
+    def _field_of(self, struct: Expression, field: str, span: Span | None) -> Expression:
         if not struct.type.is_known:
-            return Field(struct, field, span=name.span)
-        found = fields.get(field.casefold())
-        if found is None:
-            names = [known for known, _ in struct.type.fields]
-            remedy = did_you_mean(field, names) or "its fields are " + ", ".join(f"`{known}`" for known in names)
-            raise self._error(name.span, f"`{struct}` has no field `{field}`", remedy)
-        return Field(struct, found[0], type=found[1], span=name.span)
+            return Field(struct, field, span=span)
+        found = next((one for one in struct.type.fields if one[0].casefold() == field.casefold()), None)
+        if found is not None:
+            return Field(struct, found[0], type=found[1], span=span)
+        if struct.type.kind is Kind.OTHER and not struct.type.fields:  # of a map: what it is, values decide
+            return Field(struct, field, span=span)
+        names = [known for known, _ in struct.type.fields]
+        listed = "its fields are " + ", ".join(f"`{known}`" for known in names) if names else f"it is a {struct.type}"
+        raise self._error(span, f"`{struct}` has no field `{field}`", did_you_mean(field, names) or listed)
 
     def _inside(self, name: Name, column: Expression, fields: list[str]) -> Expression:
         """What is inside a map or an array of structs, which Spark alone reads."""

@@ -230,6 +230,27 @@ def field(operand: Evaluate, name: str) -> Evaluate:
     return evaluate
 
 
+def argument_column(name: str) -> str:
+    """Where an event that is handed to a function's body has the value of an argument: no column is called so."""
+    return f"\0{name.casefold()}"
+
+
+def of_items(arguments: tuple[str, ...], body: Evaluate) -> Evaluate:
+    """A function of items, `x -> …`: what it gives is called with one value for each of its arguments, or with more."""
+    columns = tuple(map(argument_column, arguments))
+
+    def evaluate(event: Event, taken: Taken) -> Any:
+        inner = dict(event)
+
+        def apply(*values: Any) -> Any:
+            inner.update(zip(columns, values, strict=False))
+            return body(inner, taken)
+
+        return apply
+
+    return evaluate
+
+
 def python_call(function: Callable[..., bool | None]) -> Evaluate:
     """A user's callable: what it raises and what it returns are checked."""
     name = getattr(function, "__name__", repr(function))

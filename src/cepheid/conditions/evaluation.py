@@ -28,6 +28,8 @@ from cepheid.conditions.expression import (
     Expression,
     Field,
     FoldValue,
+    Lambda,
+    LambdaArgument,
     Literal,
     Operation,
     Operator,
@@ -95,6 +97,10 @@ def compile_expression(expression: Expression) -> Evaluate:
             return _call(expression)
         case Field(operand=operand, name=name):
             return closures.field(compile_expression(operand), name)
+        case LambdaArgument(name=name):
+            return _column(Column(closures.argument_column(name), type=expression.type))
+        case Lambda(arguments=arguments, body=body):
+            return closures.of_items(arguments, compile_expression(body))
         case PythonCall(function=function):
             return closures.python_call(function)
         case SparkExpression(function=function_name):

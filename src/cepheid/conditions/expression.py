@@ -236,6 +236,25 @@ class Cast(Expression):
 
 
 @dataclass(frozen=True, slots=True)
+class LambdaArgument(Expression):
+    """An argument of the function around it, as it was written there."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lambda(Expression):
+    """A function of the items of an array, `x -> x > 1`: an operand of a call. Its type is that of its body."""
+
+    arguments: tuple[str, ...]
+    body: Expression
+
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        return (self.body,)
+
+
+@dataclass(frozen=True, slots=True)
 class PythonCall(Expression):
     """A Python callable `(event, taken) -> bool`, compared by identity: it need not be hashable."""
 
@@ -280,6 +299,8 @@ def with_children(expression: Expression, change: Callable[[Expression], Express
             return replace(expression, operands=tuple(map(change, operands)))
         case Cast(operand=operand) | Field(operand=operand):
             return replace(expression, operand=change(operand))
+        case Lambda(body=body):
+            return replace(expression, body=change(body))
         case SparkExpression(parts=parts):
             return replace(expression, parts=tuple(part if isinstance(part, str) else change(part) for part in parts))
     return expression

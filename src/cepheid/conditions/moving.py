@@ -14,8 +14,12 @@ from cepheid.conditions.expression import (
     AggregateFunction,
     Call,
     Cast,
+    Column,
     Expression,
+    FoldValue,
+    Lambda,
     Operation,
+    walk,
     with_children,
 )
 from cepheid.conditions.failing import can_fail
@@ -33,7 +37,7 @@ def moved_inside(node: Call | Cast | Operation) -> Expression:
     makes it raise. All functions of the table that do not skip NULLs and cannot fail are like that, such casts, and
     comparisons with constants.
     """
-    read = [child for child in node.children if constant_value(child) is None]
+    read = [child for child in node.children if constant_value(child) is None and not _reads_items_alone(child)]
     if len(read) != 1 or not isinstance(read[0], Aggregate) or not node.type.is_known:
         return node
     aggregate = read[0]
@@ -42,3 +46,10 @@ def moved_inside(node: Call | Cast | Operation) -> Expression:
     argument = aggregate.argument
     inside = with_children(node, lambda child: argument if child is aggregate else child)
     return node if can_fail(inside) else replace(aggregate, argument=inside, type=node.type)
+
+
+def _reads_items_alone(child: Expression) -> bool:
+    """Whether it is a function of items that reads nothing but these: then it is the same on every event."""
+    return isinstance(child, Lambda) and not any(
+        isinstance(part, Column | Aggregate | FoldValue) for part in walk(child)
+    )

@@ -19,6 +19,8 @@ from cepheid.conditions.expression import (
     Expression,
     Field,
     FoldValue,
+    Lambda,
+    LambdaArgument,
     Leaf,
     Literal,
     Name,
@@ -98,7 +100,7 @@ def _text(expression: Expression) -> tuple[str, int]:
             return ".".join(quoted(part) for part in parts), _ATOM
         case ComputedColumn(text=text):
             return text, _ATOM
-        case Column(name=name) | FoldValue(name=name):
+        case Column(name=name) | FoldValue(name=name) | LambdaArgument(name=name):
             return quoted(name), _ATOM
         case Aggregate():
             return _aggregate(expression), _ATOM
@@ -114,6 +116,9 @@ def _text(expression: Expression) -> tuple[str, int]:
             return _call(expression)
         case Field(operand=operand, name=name):
             return f"{_write(operand, _ATOM)}.{quoted(name)}", _ATOM
+        case Lambda(arguments=arguments, body=body):
+            names = ", ".join(map(quoted, arguments))
+            return f"{names if len(arguments) == 1 else f'({names})'} -> {sql(body)}", _OR
         case SparkExpression(parts=parts):
             text = "".join(part if isinstance(part, str) else _write(part, _ATOM) for part in parts)
             return text, _ATOM

@@ -22,12 +22,17 @@ from cepheid.conditions.expression import (
     Call,
     Cast,
     Expression,
+    Field,
+    Lambda,
+    LambdaArgument,
     Literal,
     Name,
     Operation,
     Operator,
     Parameter,
+    SparkExpression,
     combine,
+    walk,
 )
 from cepheid.conditions.functions.definition import Function
 from cepheid.conditions.functions.rewritten import FIXED_UNITS
@@ -59,6 +64,8 @@ class Reader:
 
     def __init__(self, text: str) -> None:
         self._text = text
+        self._arguments: tuple[str, ...] = ()
+        """The arguments of the functions that are being read, `x -> …`."""
 
     def read(self, node: exp.Expr) -> Expression:
         kind = type(node)
@@ -147,7 +154,53 @@ class Reader:
             remedy = "name a column; `v.*` works only in COUNT(v.*)"
             raise self.error(node, f"`{self._source(node)}` is not a value", remedy)
         assert isinstance(node, exp.Column)
-        return Name(tuple(part.name for part in node.parts), span=self._span(node))
+        name = Name(tuple(part.name for part in node.parts), span=self._span(node))
+        return self._argument(name) if self._is_argument(name.parts[0]) else name
+
+    # ── functions of items ───────────────────────────────────────────────────────────────────────────────────────
+
+    def _is_argument(self, name: str) -> bool:
+        return name.casefold() in map(str.casefold, self._arguments)
+
+    def _argument(self, name: Name) -> Expression:
+        """An argument of a function, or a field of one."""
+        read: Expression = LambdaArgument(name.parts[0], span=name.span)
+        for field in name.parts[1:]:
+            read = Field(read, field, span=name.span)
+        return read
+
+    def _identifier(self, node: exp.Expr) -> Expression:
+        """The grammar has these only where a function's argument is meant."""
+        return LambdaArgument(node.name, span=self._span(node))
+
+    def _dot(self, node: exp.Expr) -> Expression:
+        parts = [part.name for part in node.flatten()]
+        if not self._is_argument(parts[0]) or not all(isinstance(part, exp.Identifier) for part in node.flatten()):
+            return self._for_spark(node)
+        return self._argument(Name(tuple(parts), span=self._span(node)))
+
+    def _of_items(self, function: Function, node: exp.Expr, operands: tuple[exp.Expr, ...]) -> Expression:
+        """A call with a function of items. Where Spark alone can compute the function it computes the whole call."""
+        array, applied = operands
+        if not isinstance(applied, exp.Lambda):
+            raise self.error(
+                applied, f"{function.name} needs a function of items", f"{function.name}(tags, t -> t > 1)"
+            )
+        names = tuple(argument.name for argument in applied.expressions)
+        around, self._arguments = self._arguments, (*self._arguments, *names)
+        try:
+            body = self.read(applied.this)
+        finally:
+            self._arguments = around
+        for part in walk(body):
+            if isinstance(part, SparkExpression):
+                return replace(spark_expression(self._text, node), function=part.function)
+        applied_to = self.read(array)
+        of_items = Lambda(names, body, span=self._span(applied))
+        return Call(function.name, (applied_to, of_items), span=self._span(node))
+
+    def _transform(self, node: exp.Expr) -> Expression:
+        return self._of_items(FUNCTIONS["TRANSFORM"], node, (node.this, node.expression))
 
     def _is(self, node: exp.Expr) -> Expression:
         what = node.expression
@@ -309,6 +362,8 @@ class Reader:
             wanted = f"{least}" if least == most else f"{least} or more" if most is None else f"{least} or {most}"
             problem = f"{name} was given {len(node.expressions)} argument(s)"
             raise self.error(node, problem, f"it takes {wanted}")
+        if isinstance(entry, Function) and entry.takes_function:
+            return self._of_items(entry, node, tuple(node.expressions))
         if isinstance(entry, Function):
             return self._function(entry, node, *node.expressions)
         try:
@@ -397,5 +452,8 @@ _READERS: dict[type[exp.Expr], Callable[[Reader, exp.Expr], Expression]] = {
     exp.Trim: Reader._trim,
     exp.Substring: Reader._substring,
     exp.Anonymous: Reader._call,
+    exp.Transform: Reader._transform,
+    exp.Identifier: Reader._identifier,
+    exp.Dot: Reader._dot,
     exp.Placeholder: Reader._parameter,
 }

@@ -45,13 +45,14 @@ class Kind(Enum):
 @dataclass(frozen=True, slots=True)
 class DataType:
     """A type; `precision` and `scale` belong to decimals, `name` says which one OTHER is (`struct<…>`), `fields` what a
-    struct holds."""
+    struct holds, `item` what an array holds, None where that is not known."""
 
     kind: Kind
     precision: int = 0
     scale: int = 0
     name: str = ""
     fields: tuple[tuple[str, DataType], ...] = ()
+    item: DataType | None = None
 
     def __str__(self) -> str:
         if self.kind is Kind.DECIMAL:
@@ -125,6 +126,11 @@ def decimal(precision: int, scale: int) -> DataType:
         scale = max(MAX_PRECISION - whole, min(scale, 6))
         precision = MAX_PRECISION
     return DataType(Kind.DECIMAL, precision, scale)
+
+
+def array_of(item: DataType, name: str = "") -> DataType:
+    """Arrays of such items; `name` is how Arrow calls the type."""
+    return DataType(Kind.OTHER, name=name or f"array<{item}>", item=item)
 
 
 def other(name: str) -> DataType:
@@ -227,4 +233,6 @@ def _from_arrow(arrow: Any) -> DataType:
     if is_a.is_struct(arrow):
         fields = tuple((field.name, _from_arrow(field.type)) for field in arrow)
         return DataType(Kind.OTHER, name=str(arrow), fields=fields)
+    if is_a.is_list(arrow) or is_a.is_large_list(arrow) or is_a.is_fixed_size_list(arrow):
+        return array_of(_from_arrow(arrow.value_type), str(arrow))
     return other(str(arrow))

@@ -13,7 +13,8 @@ import pyarrow as pa
 import pytest
 from spark.rules.rules_stream import RulesStream
 
-from cepheid import Pattern
+from cepheid import Pattern, PatternSet
+from cepheid.rule import read, written
 from cepheid.rules.directory import Directory
 from cepheid.spark.rules.query import RulesQuery
 from cepheid.spark.rules.registry import Registry
@@ -161,3 +162,14 @@ def test_the_registry_keeps_numbers_and_names_what_happened() -> None:
     assert third.conditions == {"y": 1, "z": 0}
     assert str(changes) == "0 go on, 1 new (d), 1 changed (a), 1 removed (b)"
     assert Registry.from_json(third.to_json()) == third
+
+
+def test_the_registry_keeps_rules_as_they_were_last_seen() -> None:
+    pattern = Pattern.parse("x[p > :low] ~> y within 5 minutes").bind(low=7)
+    rule = PatternSet().add("a", pattern, partition_by="k", measures={"n": "MAX(x.p)"}, tags=["t"])["a"]
+    assert read(written(rule)) == rule
+    registry, _ = Registry.empty([("k",)]).with_rules({"a": "1"}, [], {"a": written(rule)})
+    assert Registry.last([Registry.empty([]).to_json(), registry.to_json()]) == registry
+    assert registry.rules() == [rule]
+    callable_rule = PatternSet({"b": Pattern.begin("x").where(lambda event, taken: True)})["b"]
+    assert written(callable_rule) == ""

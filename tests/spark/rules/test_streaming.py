@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from cepheid import Pattern, PatternSet
 from cepheid.errors import CepheidError, InputError
 from cepheid.rules import directory
+from cepheid.spark.rules.choosing import GOES_ON
 from cepheid.spark.rules.query import RulesQuery
 
 NOON = datetime(2025, 1, 1, 12)
@@ -114,12 +115,20 @@ def test_a_directory_is_followed(spark: SparkSession, feed: Feed, tmp_path: Path
         query = start()
         feed.write(("q", "a", 1), ("p", "a", 1), ("q", "b", 7))
         query.processAllAvailable()
+        right = (rules / "rise.toml").read_text()
+        (rules / "rise.toml").write_text('pattern = "low[price >')  # for a moment: the rule goes on as it was
+        _taken_up(query, lambda: len(query.rejected) == 3)
+        assert [GOES_ON in reason for _, reason in sorted(query.rejected)] == [False, True, False]
+        assert (query.changes[-1].kept, bool(query.changes[-1])) == (("pair", "rise"), False)
         rule_file(rules, "pair", PAIR.replace("60 seconds", "90 seconds"))
+        (rules / "rise.toml").write_text(right)
         (rules / "broken.toml").unlink()
         _taken_up(query, lambda: bool(query.changes[-1].changed))
         assert query.changes[-1].changed == ("pair",)
         feed.write(("p", "b", 1), ("p", "a", 9), ("p", "b", 9))
         query.processAllAvailable()
+        counts = query.lastProgress.observedMetrics["cepheid.rules"].asDict()
+        assert counts == {"running": 2, "kept": 1, "new": 0, "changed": 1, "removed": 0, "rejected": 1}
         query.stop()
         (rules / "unknown.toml").unlink()
         last = PatternSet.from_directory(rules).match_stream(

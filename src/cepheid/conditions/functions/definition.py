@@ -69,6 +69,8 @@ class Function:
     skips_nulls: bool = False
     is_infix: bool = False
     """Written between its operands, as LIKE is."""
+    takes_function: bool = False
+    """Its second argument is a function of the items of the first, `x -> …`."""
     wanted: Callable[[Call], str | None] | None = None
     """What is wrong with literal arguments, None if nothing: said when the text is read, as Spark does."""
 

@@ -20,7 +20,7 @@ from pyspark.sql import functions as F
 from cepheid.conditions.arrow.expression import columns_of
 from cepheid.conditions.arrow.holding import Holding, is_portable
 from cepheid.conditions.expression import Expression
-from cepheid.rows.views import WORD
+from cepheid.rows.views import WORD, PackedBits
 from cepheid.spark.masks import to_column
 from cepheid.spark.workers import mask_name
 
@@ -71,16 +71,15 @@ class Bits:
 
     def words_of(self, table: pa.Table) -> list[npt.NDArray[np.uint64]]:
         """The words of a table that has the columns read, and the masks."""
-        words = [np.zeros(table.num_rows, np.uint64) for _ in range(self.words)]
         holding = Holding(table)
+        packed = PackedBits(self.words, table.num_rows)
         for number, part in self.here:
-            words[number // WORD] |= holding.of(part).astype(np.uint64) << np.uint64(number % WORD)
+            packed.put(number, holding.of(part))
         for page, name in enumerate(self.masks):
             mask = pc.fill_null(table[name], 0).combine_chunks().to_numpy(zero_copy_only=False).astype(np.uint64)
             for place, number in enumerate(self.by_spark[page * BITS_OF_A_MASK : (page + 1) * BITS_OF_A_MASK]):
-                bit = (mask >> np.uint64(place)) & np.uint64(1)
-                words[number // WORD] |= bit << np.uint64(number % WORD)
-        return words
+                packed.put(number, mask & np.uint64(1 << place) != 0)
+        return packed.words()
 
 
 def word_name(word: int) -> str:

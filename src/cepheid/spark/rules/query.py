@@ -18,13 +18,14 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from cepheid.errors import CepheidError, InputError
 from cepheid.rule import Rule
+from cepheid.spark.rules.choosing import choose
 from cepheid.spark.rules.registry import Changes
-from cepheid.spark.rules.stream_plan import RulesStreamPlan
+from cepheid.spark.rules.stream_plan import RULES, RulesStreamPlan, registry_of
 from cepheid.spark.stream.checkpoint.layout import Checkpoint
 from cepheid.spark.stream.query import Starting, started
 from cepheid.spark.stream.sinks import Output, Sink, writer
 
-logger = logging.getLogger("cepheid.rules")
+logger = logging.getLogger(RULES)
 LOOKS = 1.0
 """Seconds between two looks at the source of rules."""
 CALM = 0.3
@@ -145,8 +146,9 @@ class RulesQuery:
         except CepheidError as error:  # a directory that is being replaced is away for a moment
             self._reject(((str(source), str(error)),))
             return False
+        rejected = self._plan.rejected
         plan = self._planned(rules, wrong)
-        if plan is None or plan.bound.rules == self._plan.bound.rules:
+        if plan is None or (plan is self._plan and plan.rejected == rejected):
             return False
         self._pause()
         self._plan = plan
@@ -154,19 +156,16 @@ class RulesQuery:
         return True
 
     def _planned(self, rules: Sequence[Rule], wrong: Sequence[tuple[str, str]]) -> RulesStreamPlan | None:
-        """The plan of the rules that can be used; None if there are none."""
-        rejected, usable = list(wrong), []
-        for rule in rules:
-            try:
-                self._plan.with_rules([rule]).at(Checkpoint(self._plan.session, self._how.checkpoint))
-                usable.append(rule)
-            except CepheidError as error:
-                rejected.append((rule.place or rule.name, str(error)))
-        self._reject(tuple(rejected))
-        if not usable:
-            logger.warning("no rule can be used: the query goes on with those that it has")
-            return None
-        return self._plan.with_rules(usable)
+        """The plan of the rules that run; None if there are none."""
+        registry = registry_of(Checkpoint(self._plan.session, self._how.checkpoint))
+        choice = choose(rules, wrong, self._plan, registry)
+        rejected = choice.rejected
+        if choice.plan is None:
+            rejected = (*rejected, (str(self._source), "there is no rule: the query goes on with those that it has."))
+        else:
+            choice.plan.rejected = len(rejected)
+        self._reject(rejected)
+        return choice.plan
 
     def _reject(self, rejected: tuple[tuple[str, str], ...]) -> None:
         fresh = [one for one in rejected if one not in self.rejected]

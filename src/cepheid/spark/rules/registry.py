@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from cepheid.errors import StateError
+from cepheid.rule import Rule, read
 
 FORMAT = 1
 
@@ -29,6 +30,8 @@ class Running:
     fingerprint: str
     instance: str
     since: int
+    text: str = ""
+    """The rule as it was last seen, so that it can go on while its source cannot be read; nothing if it has no text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +72,20 @@ class Registry:
         """Before the first start."""
         return cls(tuple(keys), 0, (), {})
 
-    def with_rules(self, fingerprints: dict[str, str], conditions: Sequence[str]) -> tuple[Registry, Changes]:
-        """The registry for a set of rules, given as fingerprints by name and the text of all conditions."""
+    @classmethod
+    def last(cls, kept: Iterable[str]) -> Registry | None:
+        """The latest of those that a checkpoint keeps."""
+        return max(map(cls.from_json, kept), key=lambda one: one.generation, default=None)
+
+    def rules(self) -> list[Rule]:
+        """The rules as they were last seen, those that have a text."""
+        return [read(one.text) for one in self.running if one.text]
+
+    def with_rules(
+        self, fingerprints: dict[str, str], conditions: Sequence[str], texts: Mapping[str, str] | None = None
+    ) -> tuple[Registry, Changes]:
+        """The registry for a set of rules, given as fingerprints by name, the text of all conditions, and the rules
+        themselves as texts."""
         generation = self.generation + 1
         free = list(self.running)
         matched: dict[str, Running] = {}
@@ -93,10 +108,11 @@ class Registry:
         running = []
         for name, print_ in fingerprints.items():
             old = matched.get(name)
+            text = (texts or {}).get(name, "")
             if old is None:
-                running.append(Running(name, print_, uuid.uuid4().hex, generation))
+                running.append(Running(name, print_, uuid.uuid4().hex, generation, text))
             else:
-                running.append(Running(name, print_, old.instance, old.since))
+                running.append(Running(name, print_, old.instance, old.since, text))
         numbers = {text: self.conditions[text] for text in conditions if text in self.conditions}
         taken, following = set(numbers.values()), 0
         for text in conditions:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
@@ -25,7 +25,7 @@ from cepheid.explain.rules import explain_rules
 from cepheid.explain.text.document import Record, Section
 from cepheid.options import Asked
 from cepheid.rows.views import ALWAYS, WORD
-from cepheid.rule import Rule
+from cepheid.rule import Rule, written
 from cepheid.spark.buckets import parallelism, spread_ids
 from cepheid.spark.frames import arrow_schema
 from cepheid.spark.keys import hash_columns
@@ -46,7 +46,9 @@ from cepheid.spark.stream.plan import StreamPlan
 from cepheid.spark.stream.time import METADATA, REASON, WATERMARKED, EventTime, Timing, with_arrival, without_watermark
 from cepheid.spark.workers import BUCKET, PAYLOAD
 
-logger = logging.getLogger("cepheid.rules")
+RULES = "cepheid.rules"
+"""The name of the log, and of the counts of rules in a query's progress."""
+logger = logging.getLogger(RULES)
 
 
 class RulesStreamPlan:
@@ -82,6 +84,8 @@ class RulesStreamPlan:
         self._buckets = buckets or 2 * self.partitions
         self.bucket_ids = spread_ids(self._buckets * len(self.registry.keys), self.partitions)
         self.changes = Changes()
+        self.rejected = 0
+        """How many rules of the source cannot be used at present."""
         self.checkpoint: Checkpoint | None = None
 
     @property
@@ -94,20 +98,24 @@ class RulesStreamPlan:
 
     def at(self, checkpoint: Checkpoint) -> None:
         """Go on with the keys that a checkpoint has; a rule of another key is refused."""
-        self.checkpoint = checkpoint
-        kept = checkpoint.kept_rules()
-        if not kept or checkpoint.last_batch() is None:
+        self.checkpoint, self.changes = checkpoint, Changes()
+        registry = registry_of(checkpoint)
+        if registry is None:
             return
-        self.registry = max(map(Registry.from_json, kept), key=lambda one: one.generation)
+        self.refuse_keys(registry)
+        self.registry = registry
+        self.bound.keys = tuple(dict.fromkeys(name for key in registry.keys for name in key))
+        self.bucket_ids = spread_ids(self._buckets * len(registry.keys), self.partitions)
+
+    def refuse_keys(self, registry: Registry) -> None:
+        """Refuse a rule of a key that the checkpoint does not have."""
         for name, plan in self.bound.plans.items():
-            if plan.partition_by not in self.registry.keys:
-                known = "; ".join(", ".join(key) or "no key" for key in self.registry.keys)
+            if plan.partition_by not in registry.keys:
+                known = "; ".join(", ".join(key) or "no key" for key in registry.keys)
                 raise StateError(
                     f"rule {name!r} has the key {', '.join(plan.partition_by) or 'of all rows'}, but the checkpoint "
                     f"has the keys: {known}.\n  A new key needs a checkpoint of its own: start a second query for it."
                 )
-        self.bound.keys = tuple(dict.fromkeys(name for key in self.registry.keys for name in key))
-        self.bucket_ids = spread_ids(self._buckets * len(self.registry.keys), self.partitions)
 
     def identity(self, timeouts: bool) -> Identity:
         """What the state belongs to."""
@@ -143,7 +151,8 @@ class RulesStreamPlan:
         parts = self.bound.conditions()
         texts = {str(part): part for part in parts}
         fingerprints = {name: self._fingerprint(name, timeouts) for name in self.bound.plans}
-        registry, changes = self.registry.with_rules(fingerprints, list(texts))
+        rules = {rule.name: written(rule) for rule in self.bound.rules}
+        registry, changes = self.registry.with_rules(fingerprints, list(texts), rules)
         if registry != self.registry:
             self.checkpoint.keep_rules(registry.to_json())
         if changes or not self.changes:
@@ -158,7 +167,20 @@ class RulesStreamPlan:
         packed = packed.unionByName(ends(lines, self.bucket_ids, BUCKET, PAYLOAD))
         operator = StreamOperator(self._work(numbers, timeouts, on_error))
         operated = packed.groupBy(BUCKET).transformWithStateInPandas(operator, OUTPUT, "append", "EventTime")
-        return operated.observe(OBSERVED, *counted())
+        return operated.observe(OBSERVED, *counted()).observe(RULES, *self._counts())
+
+    def _counts(self) -> list[Column]:
+        """What the progress of each micro-batch says of the rules: how many run, and what became of them when the query
+        last started."""
+        counts = {
+            "running": len(self.bound.rules),
+            "kept": len(self.changes.kept),
+            "new": len(self.changes.new),
+            "changed": len(self.changes.changed),
+            "removed": len(self.changes.removed),
+            "rejected": self.rejected,
+        }
+        return [F.coalesce(F.max(F.lit(count)), F.lit(count)).alias(name) for name, count in counts.items()]
 
     def _fingerprint(self, name: str, timeouts: bool) -> str:
         plan = self.bound.plans[name]
@@ -280,6 +302,12 @@ class RulesStreamPlan:
             ("watermark", self.time.described()),
         )
         return explain_rules(self.bound.rules, Section("execution: Spark, streaming", records=(Record("", facts),)))
+
+
+def registry_of(checkpoint: Checkpoint) -> Registry | None:
+    """Which rules run on a checkpoint; None before anything was committed there."""
+    kept = checkpoint.kept_rules()
+    return Registry.last(kept) if kept and checkpoint.last_batch() is not None else None
 
 
 def _refuse_columns(plan: StreamPlan) -> None:
