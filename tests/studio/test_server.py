@@ -17,7 +17,8 @@ from explain.mistakes import SHOP
 
 from cepheid import InputError, Pattern
 from cepheid.rules.files import read_file
-from cepheid.studio.sample import Sample, parse_sample, read_sample
+from cepheid.studio.sample import Form, Sample, parse_sample, read_sample
+from cepheid.studio.trying import Request, attempt
 
 pytest.importorskip("starlette", reason="the extra `studio` is not installed")
 
@@ -31,7 +32,7 @@ ASKED: dict[str, Any] = {"partition_by": ["id"], "order_by": ["t"]}
 
 @pytest.fixture
 def client() -> Iterator[TestClient]:
-    studio = Studio(Sample("shop.csv", pa.Table.from_pylist(SHOP)), token="secret")
+    studio = Studio(Sample("shop.csv", pa.Table.from_pylist(SHOP), form=Form.CSV), token="secret")
     with TestClient(application(studio), base_url="http://127.0.0.1:8000") as client:
         client.headers["X-Cepheid-Token"] = "secret"
         yield client
@@ -132,6 +133,29 @@ def test_samples(client: TestClient, tmp_path: Path, ending: str) -> None:
     answer = client.post(f"/sample?name={path.name}", content=path.read_bytes()).json()
     assert (answer["sample"]["rows"], answer["sample"]["time"]) == (64, "t")
     assert _try(client, CART)["count"] == 8
+
+
+_FILES = {
+    "shop.csv": "id,ts,kind\n1,2026-03-01 12:00:00,a\n1,2026-03-01 12:05:00,b\n",
+    "shop.tsv": "id\tts\tkind\n1\t2026-03-01 12:00:00\ta\n1\t2026-03-01 12:05:00\tb\n",
+    "lines.json": '{"id": 1, "ts": "2026-03-01T12:00", "kind": "a"}\n{"id": 1, "ts": "2026-03-01T12:05", "kind": "b"}',
+    "list.json": '[{"id": 1, "ts": "2026-03-01T12:00Z", "kind": "a"},{"id": 1, "ts": "2026-03-01T12:05Z","kind": "b"}]',
+}
+
+
+@pytest.mark.parametrize("name", _FILES)
+def test_what_is_copied_reads_the_same_file(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / name).write_text(_FILES[name])
+    monkeypatch.chdir(tmp_path)
+    made = attempt(read_sample(name), Request("a[kind = 'a'] ~> b[kind = 'b'] within 1 hour", ["id"], ["ts"]))
+    assert made["count"] == 1
+    scope: dict[str, Any] = {}
+    exec(made["copies"]["Python"], scope)
+    assert len(scope["found"]) == 1
+    source = tomllib.loads(made["copies"]["job file"])["source"]
+    assert source["format"] == ("json" if name.endswith("json") else "csv")
+    assert source["options"].get("sep") == ("\t" if name == "shop.tsv" else None)
+    assert source["options"].get("multiLine") == (True if name == "list.json" else None)
 
 
 def test_a_sample_that_cannot_be_read(client: TestClient) -> None:

@@ -18,6 +18,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import AtomicType, DataType, LongType, StructField, StructType
 
 from cepheid.conditions import Schema, types
+from cepheid.conditions.carets import condition_error
 from cepheid.conditions.expression import Call as FunctionCall
 from cepheid.conditions.expression import Cast, Expression, Literal, SparkExpression, walk
 from cepheid.conditions.expression import Column as RowColumn
@@ -79,6 +80,7 @@ class RowPatternPlan:
         self.tables = tabulated(self.bound, limits.max_steps)
         expressions = [measure.expression for measure in self.bound.measures]
         self.reads = tuple(dict.fromkeys(read for expression in expressions for read in reads_of(expression)))
+        self._refuse_misspelt()
         self._check_reads()
         self.computed = {expression: f"__value_{number}" for number, expression in enumerate(self._computed_by_spark())}
         """What Spark computes of each row beside the bits."""
@@ -125,13 +127,24 @@ class RowPatternPlan:
             "schema": arrow_schema(self.worker_schema),
         }
 
+    def _refuse_misspelt(self) -> None:
+        """Refuse a function that Spark does not have and whose name is nearly that of one of row patterns."""
+        own = () if self.tables is None else self.tables.own
+        measured = (measure.expression for measure in self.bound.measures)
+        for node in (node for expression in (*own, *self._row_expressions(), *measured) for node in walk(expression)):
+            if isinstance(node, SparkExpression) and node.meant is not None:
+                name = node.function.strip("`")
+                if not self.rows.sparkSession.catalog.functionExists(name):
+                    problem = f"there is no function {node.function}"
+                    raise located(condition_error(node.span, problem, f"did you mean `{node.meant}`?"))
+
     # ── what measures read ───────────────────────────────────────────────────────────────────────────────────────────
 
     @cached_property
     def worker_schema(self) -> StructType:
         """The columns that come from the workers: those of the input, the reads, the number of the match."""
         fields = [StructField(name, self.rows.schema[name].dataType) for name in self.bound.input_columns]
-        fields += [StructField(read_name(n), kind) for n, kind in enumerate(self._read_types())]
+        fields += [StructField(read_name(n), kind) for n, kind in enumerate(self.read_types())]
         return StructType([*fields, StructField(MATCH_NUMBER, LongType())])
 
     def result_columns(self) -> tuple[tuple[str, str], ...]:
@@ -155,7 +168,7 @@ class RowPatternPlan:
         before = self.bound.columns_before_measures
         return (*inputs[:before], *measured, *inputs[before:])
 
-    def _read_types(self) -> list[DataType]:
+    def read_types(self) -> list[DataType]:
         """The types that Spark gives to the reads; only the analysis of a query, no job."""
         if not self.reads:
             return []

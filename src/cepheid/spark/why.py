@@ -57,14 +57,17 @@ def inquire(
     arrow = arrow_schema(rows.schema)
     keys = partition_columns(rows.schema, partition_by)
     order = order_columns(rows.schema, arrow, order_by)
+    dropped = None
     if nulls == "drop":
-        rows = rows.where(reduce(Column.__and__, (F.col(quoted(name)).isNotNull() for name in order)))
+        has_time = reduce(Column.__and__, (F.col(quoted(name)).isNotNull() for name in order))
+        given, rows, dropped = rows, rows.where(has_time), ~has_time
     schema = schema_of(rows) if steps is None else steps.schema(rows, ())
     bound = bind(tree, schema)
     asked, explained = list(conditions_of(tree, bound)), Explained.of(bound)
     if key is not None:
         rows = rows.where(_of_key(rows, keys, key))
-    counts, total, number, chosen = _counted(rows, keys if key is None else (), asked)
+    counted = rows if dropped is None else given if key is None else given.where(_of_key(given, keys, key))
+    counts, total, rejected, number, chosen = _counted(counted, keys if key is None else (), asked, dropped)
     if key is not None and not total:
         raise InputError(f"key={dict(key)!r}: no row has it.\n  Look at the values of {', '.join(keys)}.")
     some = rows if not chosen else rows.where(reduce(Column.__or__, (_equal(keys, one) for one in chosen)))
@@ -77,16 +80,20 @@ def inquire(
         frequent = rows.groupBy(value.alias("value")).count().orderBy(F.desc("count")).limit(MOST_VALUES)
         return [(row["value"], row["count"]) for row in frequent.collect()]
 
-    whole = Whole(total, number, counts, values)
+    whole = Whole(total, rejected, number, counts, values)
     shown = tuple(rows.columns) if steps is None else steps.shown
     question = Question(tree, Events(table, schema, keys, shown), order, "error", None, most_rows)
     return ask(question, options, whole, key=key, conditions=explained.conditions)
 
 
 def _counted(
-    rows: DataFrame, keys: tuple[str, ...], asked: Sequence[Asked]
-) -> tuple[list[ElementCount], int, int, list[Row]]:
-    """The counts of all conditions, of rows and of keys, and the keys to follow: by one job."""
+    rows: DataFrame, keys: tuple[str, ...], asked: Sequence[Asked], dropped: Column | None
+) -> tuple[list[ElementCount], int, int, int, list[Row]]:
+    """The counts of all conditions, of rows, rejected rows and keys, and the keys to follow: by one job. `dropped`:
+    which rows are rejected, if any are."""
+    refused = Observation("rejected")
+    if dropped is not None:
+        rows = rows.observe(refused, F.count_if(dropped).alias("rows")).where(~dropped)
     sums: list[Column] = [F.count(F.lit(1)).alias("rows")]
     for number, one in enumerate(asked):
         sums.append(_how_often(one.predicate.own_event).alias(f"own_{number}"))
@@ -112,7 +119,8 @@ def _counted(
     counted = observation.get
     chosen = [found[f"best_{number}"]["key"] for number in range(KEYS) if found[f"best_{number}"]] if keys else []
     counts = [_element(number, one, counted) for number, one in enumerate(asked)]
-    return counts, int(counted["rows"]), int(found["keys"]) if keys else 1, chosen
+    rejected = 0 if dropped is None else int(refused.get["rows"])
+    return counts, int(counted["rows"]), rejected, int(found["keys"]) if keys else 1, chosen
 
 
 def _element(number: int, one: Asked, counted: Mapping[str, Any]) -> ElementCount:

@@ -112,6 +112,14 @@ def play(stream: OperatorStream, rows: list[dict[str, Any]], sizes: list[int], d
         streaming_store.SMALL_JOURNAL = before
 
 
+def ends_as_batch_does(tree: PatternTree, in_time: list[dict[str, Any]], watermark: int) -> bool:
+    """A count window ends, at the end of the input, where time is (rule 6). On a stream that is the watermark, which
+    other keys may have moved further than the key's own last event; batch knows only that one."""
+    last = {row["key"]: row["ts"] for row in sorted(in_time, key=lambda row: row["ts"])}
+    is_timed = not isinstance(tree.window, EventCount)
+    return is_timed or min(last.values()) >= BEGIN + timedelta(milliseconds=watermark - BEGIN_MS)
+
+
 @given(patterns(), events, st.lists(st.integers(1, 6), max_size=8), st.integers(0, 6), *3 * [st.booleans()])
 def test_any_disorder_and_any_split_give_what_batch_gives(
     tree: PatternTree,
@@ -142,12 +150,9 @@ def test_any_disorder_and_any_split_give_what_batch_gives(
         row["match_id"] for row in whole.matches
     )
     if timeouts:
-        # A count window ends, at the end of the input, where time is (rule 6). On a stream that is the watermark, which
-        # other keys may have moved further than the key's own last event; batch knows only that one.
-        is_timed = not isinstance(tree.window, EventCount)
-        last = {row["key"]: row["ts"] for row in sorted(in_time, key=lambda row: row["ts"])}
-        if not is_timed and min(last.values()) < BEGIN + timedelta(milliseconds=latest - delay - BEGIN_MS):
+        if not ends_as_batch_does(tree, in_time, latest - delay):
             return
+        is_timed = not isinstance(tree.window, EventCount)
         found, expected = (
             sorted((row["match_id"], row["at"] if is_timed else None) for row in rows)
             for rows in (stream.found["timeouts"], whole.timeouts)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +21,7 @@ from cepheid.errors import CepheidError, EvaluationError, LimitError
 from cepheid.rows.row_order import ordered
 from cepheid.rows.row_patterns import by_reference
 from cepheid.spark.stream.poison import handle
+from cepheid.spark.stream.state import row_bucket
 from cepheid.spark.stream.state.row_bucket import BucketRows
 
 SECOND = 1_000_000
@@ -62,21 +64,23 @@ def test_any_cut_into_steps_is_one_batch(clause: str, table: pa.Table, data: st.
         stream = RowStream(clause, table.schema, data.draw(st.booleans(), "forgetful"))
     except NotCompiled:
         assume(False)
+    lag = data.draw(st.integers(0, 2), "lag")
     rows = ordered(table, stream.bound.partition_by, stream.bound.order_by)
-    expected: Any
-    try:
-        expected = by_key(by_reference(stream.bound, rows, max_steps=20_000).to_pylist())
-    except LimitError:
-        assume(False)
-    except CepheidError as error:
-        with pytest.raises(type(error)):
-            streamed(stream, table, cuts, data.draw(st.integers(0, 2), "lag"))
-        return
-    try:
-        found = streamed(stream, table, cuts, data.draw(st.integers(0, 2), "lag"))
-    except LimitError:
-        assume(False)
-    assert by_key(found) == expected
+    with mock.patch.object(row_bucket, "LONG", data.draw(st.sampled_from([1, 2, 3, row_bucket.LONG]), "long")):
+        expected: Any
+        try:
+            expected = by_key(by_reference(stream.bound, rows, max_steps=20_000).to_pylist())
+        except LimitError:
+            assume(False)
+        except CepheidError as error:
+            with pytest.raises(type(error)):
+                streamed(stream, table, cuts, lag)
+            return
+        try:
+            found = streamed(stream, table, cuts, lag)
+        except LimitError:
+            assume(False)
+        assert by_key(found) == expected
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])

@@ -130,6 +130,8 @@ class Kind(Enum):
     ONCE_PER = "once per"
     TOO_MANY = "too many matches"
     WAITING = "still waiting"
+    LATE = "late events"
+    REJECTED = "rejected events"
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +155,8 @@ class Extent:
     keys: int
     followed_events: int
     followed_keys: int
+    rejected: int = 0
+    """Further rows, which have no time and so no place in the order."""
 
     @property
     def is_whole(self) -> bool:
@@ -175,7 +179,7 @@ class Account:
     fates: Mapping[Fate, int]
     """Every run that was followed is in one class."""
     classes: Mapping[EventClass, int]
-    """Every row that was followed is in one class."""
+    """Every row that was followed, or rejected, is in one class."""
     furthest: tuple[FailedRun, ...]
     reasons: tuple[Reason, ...]
     """Likely causes, the likeliest first."""

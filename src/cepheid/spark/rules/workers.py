@@ -16,12 +16,13 @@ import pyarrow as pa
 from cepheid.engine.matcher import match_partitions
 from cepheid.rows.arrange import Arranged, arrange
 from cepheid.rows.columns import check_range
-from cepheid.rows.rule_matches import assemble_rule
+from cepheid.rows.rule_matches import assemble_rule, in_schema
 from cepheid.rows.views import Words, integers
 from cepheid.rule import named
 from cepheid.spark.cells import cells_of, narrowed
 from cepheid.spark.rules.bound import RuleWork
 from cepheid.spark.rules.conditions import Bits, word_name
+from cepheid.spark.rules.row_rules import RowRuleWork
 from cepheid.spark.workers import BUCKET, PAYLOAD, encoded_keys, gathered, refuse_nulls, unpacked
 
 GROUP = b"cepheid.key"
@@ -99,6 +100,8 @@ class MatchRules:
     groups: tuple[Group, ...]
     rules: tuple[tuple[RuleWork, ...], ...]
     """The rules of each key."""
+    row_rules: tuple[tuple[RowRuleWork, ...], ...]
+    """Those that are row patterns."""
     order_by: tuple[str, ...]
     schema: pa.Schema
     timeouts: bool
@@ -116,6 +119,11 @@ class MatchRules:
             words = {word: integers(events.column(word_name(word))) for word in group.words}
             for rule in self.rules[number]:
                 found = self._matches(rule, events, words)
+                if found is not None:
+                    yield from found.combine_chunks().to_batches(max_chunksize=10_000)
+            for row_rule in self.row_rules[number]:
+                with named(f"rule {row_rule.shape.rule!r}"):
+                    found = row_rule.matches(events, words, self.schema)
                 if found is not None:
                     yield from found.combine_chunks().to_batches(max_chunksize=10_000)
 
@@ -137,11 +145,7 @@ def in_slots(table: pa.Table, rule: RuleWork, schema: pa.Schema) -> pa.Table:
     """A rule's matches with the columns that all rules have."""
     slots = dict(rule.renamed)
     table = table.rename_columns([slots.get(name, name) for name in table.column_names])
-    columns = [
-        table[field.name] if field.name in table.column_names else pa.nulls(table.num_rows, field.type)
-        for field in schema
-    ]
-    return pa.table(columns, schema.names)
+    return in_schema(table, schema)
 
 
 def _by_group(batches: Iterable[pa.RecordBatch]) -> dict[int, pa.RecordBatch]:

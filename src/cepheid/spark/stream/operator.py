@@ -158,6 +158,8 @@ class StreamOperator(StatefulProcessor):
             "pending_change": saved.head.pending - head.pending,
             "state_bytes": saved.state_bytes,
             "written_bytes": saved.written_bytes,
+            "broken": _size(done.decided.broken),
+            "unmatched": _size(done.decided.unmatched),
         }
         kinds, cells = [COUNTS], [b""]
         for kind, table in outputs:

@@ -10,7 +10,7 @@ travels, since Spark drops late rows where it sees that column.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -77,8 +77,11 @@ def microseconds(text: str) -> int:
     return int(to_span(text, "a stream").length)
 
 
-def with_arrival(rows: DataFrame, order_by: tuple[str, ...], timing: Timing) -> tuple[DataFrame, tuple[str, ...]]:
-    """The stream with the time of its micro-batch and the place in it as columns; both are the same on a replay."""
+def with_arrival(
+    rows: DataFrame, order_by: tuple[str, ...], timing: Timing, given: Sequence[DataFrame] = ()
+) -> tuple[DataFrame, tuple[str, ...]]:
+    """The stream with the time of its micro-batch and the place in it as columns; both are the same on a replay.
+    `given`: the tables that the rows were made of, if they are not the caller's own."""
     if order_by or timing.watermark is not None:
         raise InputError(
             'time="arrival" takes events in the order in which they come, so order_by and watermark have no '
@@ -90,7 +93,8 @@ def with_arrival(rows: DataFrame, order_by: tuple[str, ...], timing: Timing) -> 
             f'time="arrival" adds the columns {" and ".join(ARRIVAL)}, and the events have {clash!r} already.\n'
             "  Rename that column."
         )
-    marked = next((field.name for field in rows.schema.fields if METADATA in field.metadata), None)
+    fields = [field for table in (rows, *given) for field in table.schema.fields]
+    marked = next((field.name for field in fields if METADATA in field.metadata), None)
     if marked is not None:
         raise InputError(
             f'the stream has a watermark on {marked!r}, but time="arrival" asks for none.\n  Leave one of them out.'
