@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from cepheid.errors import CepheidError, ConditionError, MalformedPatternError
 from cepheid.options import Asked
+from cepheid.rowpattern.model import RowPattern
 from cepheid.syntax.json_format import from_json, to_json
 from cepheid.syntax.tree import PatternTree
 
@@ -34,6 +36,43 @@ class Rule:
         return f"rule {self.name!r}" + (f" ({self.place})" if self.place else "")
 
 
+@dataclass(frozen=True, slots=True)
+class RowRule:
+    """A row pattern in a set: the clause has its key and its measures."""
+
+    name: str
+    clause: RowPattern
+    severity: str | None = None
+    tags: tuple[str, ...] = ()
+    place: str = ""
+
+    @property
+    def partition_by(self) -> tuple[str, ...]:
+        """The columns of PARTITION BY."""
+        return tuple(name.parts[0] for name in self.clause.partition_by)
+
+    @property
+    def measures(self) -> tuple[tuple[str, str], ...]:
+        """Names and texts of MEASURES."""
+        return tuple((measure.name, str(measure.expression)) for measure in self.clause.measures)
+
+    def __str__(self) -> str:
+        return f"rule {self.name!r}" + (f" ({self.place})" if self.place else "")
+
+
+AnyRule: TypeAlias = Rule | RowRule
+
+
+def patterns_of(rules: Iterable[AnyRule]) -> tuple[Rule, ...]:
+    """The rules that are patterns."""
+    return tuple(rule for rule in rules if isinstance(rule, Rule))
+
+
+def row_patterns_of(rules: Iterable[AnyRule]) -> tuple[RowRule, ...]:
+    """The rules that are row patterns."""
+    return tuple(rule for rule in rules if isinstance(rule, RowRule))
+
+
 def written(rule: Rule) -> str:
     """The rule as text; nothing for one that has no text, such as a callable."""
     try:
@@ -52,7 +91,7 @@ def read(text: str) -> Rule:
 
 
 @contextmanager
-def named(rule: Rule | str) -> Iterator[None]:
+def named(rule: AnyRule | str) -> Iterator[None]:
     """Let an error say which rule it is about."""
     try:
         yield

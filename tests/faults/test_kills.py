@@ -10,6 +10,7 @@ import pytest
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'cepheid[spark]'")
 
 from faults.kills import outcome
+from faults.rule_kills import outcome as outcome_of_rules
 
 
 @pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java")
@@ -24,3 +25,18 @@ def test_a_killed_job_of_a_row_pattern_goes_on_without_loss_or_doubles(tmp_path:
     found = outcome(tmp_path / "job", kills=1, seed=11, batches=8, crashes=1, rows=True)
     assert found.problems == []
     assert found.kills >= 2
+
+
+@pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java")
+def test_rules_change_on_a_live_stream_that_is_killed(tmp_path: Path) -> None:
+    found = outcome_of_rules(tmp_path / "job", seed=3, batches=9, kills=0, crashes=1, changes=3)
+    assert found.problems == []
+    assert found.kills == 1 and found.sets > 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [1, 2])
+def test_rules_change_on_a_live_stream_that_is_killed_often(tmp_path: Path, seed: int) -> None:
+    found = outcome_of_rules(tmp_path / "job", seed=seed, batches=30, kills=4, crashes=2, changes=7)
+    assert found.problems == []
+    assert found.kills >= 5

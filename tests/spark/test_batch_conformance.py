@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from conformance import run as conformance
 from conformance.features import covering_sample, features_of
+from conformance.rule_sets import answered, finite, on_batch
 from conformance.run import Case
 from pyspark.sql import SparkSession
 
@@ -37,6 +38,14 @@ def test_the_sample_on_spark(cases: list[Case], spark: SparkSession) -> None:
     tally = conformance.run_on_spark(sample, spark)
     assert tally.problems == []
     assert (tally.passes, tally.skipped) == (SIZE, 0)
+
+
+def test_a_sample_as_sets_of_rules(cases: list[Case], spark: SparkSession) -> None:
+    plain = [case for case in cases if case.events and set(case.events[0]) <= {"t", "id", "name", "price"}]
+    sample = finite(covering_sample(plain, 100))
+    tally = conformance.run(sample, answered(sample, on_batch(spark)))
+    assert tally.problems == []
+    assert tally.passes > len(sample) // 2
 
 
 def test_a_wrong_answer_is_noticed(cases: list[Case], spark: SparkSession) -> None:

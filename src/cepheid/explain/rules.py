@@ -12,18 +12,21 @@ from cepheid.automaton.dropping import why_all_rows_travel
 from cepheid.conditions import bind
 from cepheid.conditions.expression import TRUE, Expression
 from cepheid.explain.text.document import Explanation, Record, Section
-from cepheid.rule import Rule
+from cepheid.rule import AnyRule, RowRule
 from cepheid.syntax.notation import to_text
 
 _FEW = 20
 
 
-def explain_rules(rules: Sequence[Rule], execution: Section | None = None) -> Explanation:
+def explain_rules(rules: Sequence[AnyRule], execution: Section | None = None) -> Explanation:
     """What a set of rules is, and what its rules have in common."""
     used: dict[Expression, list[str]] = {}
     asked, by_key, seeing_all = 0, dict[tuple[str, ...], list[str]](), list[Record]()
     for rule in rules:
         by_key.setdefault(rule.partition_by, []).append(rule.name)
+        if isinstance(rule, RowRule):
+            seeing_all.append(Record("", ((rule.name, "a row pattern is a sequence of adjacent rows"),)))
+            continue
         automaton = build(rule.tree, bind(rule.tree, None))
         own = [predicate.own_event for predicate in automaton.predicates if predicate.own_event != TRUE]
         asked += len(own)
@@ -58,8 +61,9 @@ def explain_rules(rules: Sequence[Rule], execution: Section | None = None) -> Ex
     return Explanation(f"{len(rules)} rules", tuple(sections))
 
 
-def _facts(rule: Rule) -> tuple[tuple[str, str], ...]:
-    facts = [("pattern", to_text(rule.tree))]
+def _facts(rule: AnyRule) -> tuple[tuple[str, str], ...]:
+    text = " ".join(str(rule.clause).split()) if isinstance(rule, RowRule) else to_text(rule.tree)
+    facts = [("pattern", text)]
     facts += [("measures", ", ".join(name for name, _ in rule.measures))] if rule.measures else []
     facts += [("severity", rule.severity)] if rule.severity else []
     facts += [("tags", ", ".join(rule.tags))] if rule.tags else []

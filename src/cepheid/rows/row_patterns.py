@@ -91,10 +91,14 @@ def found_in(
     except NotCompiled as reason:  # it has values that do not fit
         if own is None:
             return match_by_reference(bound, rows, MAX_STEPS)
-        raise InputError(
-            f"the engine cannot match these rows: there are {reason}.\n"
-            "  Cast the column to a narrower type, or to double."
-        ) from reason
+        raise do_not_fit(reason) from reason
+
+
+def do_not_fit(reason: NotCompiled) -> InputError:
+    """Rows with values that the engine has no room for."""
+    return InputError(
+        f"the engine cannot match these rows: there are {reason}.\n  Cast the column to a narrower type, or to double."
+    )
 
 
 def by_engine(bound: BoundRowPattern, tables: RowTables | None, rows: OrderedRows) -> pa.Table:
@@ -105,31 +109,31 @@ def by_engine(bound: BoundRowPattern, tables: RowTables | None, rows: OrderedRow
         shown = shown_rows(found, bound.pattern.rows)
         matched = shown.matched()
         reads = MeasureReads(bound.pattern, values, found, matched)
-        measured = _measured(bound, reads, len(matched.row))
+        values_of = measured(bound, reads, len(matched.row))
     except ConditionError as error:
         raise located(error) from None
-    measured = [shown.with_unmatched(values) for values in measured]
+    shown_values = [shown.with_unmatched(values) for values in values_of]
     shown_names = bound.input_columns
     inputs = rows.table.select(list(shown_names)).take(pa.array(shown.row)) if shown_names else None
-    return _result(bound, [] if inputs is None else list(inputs.columns), measured)
+    return _result(bound, [] if inputs is None else list(inputs.columns), shown_values)
 
 
-def _measured(bound: BoundRowPattern, reads: MeasureReads, count: int) -> list[pa.Array]:
+def measured(bound: BoundRowPattern, reads: MeasureReads, count: int) -> list[pa.Array]:
     """The measures, computed from what they read."""
     expressions = [measure.expression for measure in bound.measures]
     columns, outer = read_columns(expressions, reads.of)
     if any(mentions(expression, NUMBER) for expression in outer):
         columns[NUMBER] = reads.number()
     table = pa.table(columns) if columns else pa.table({"__row": np.arange(count)})
-    measured = []
+    made = []
     for measure, expression in zip(bound.measures, outer, strict=True):
         if isinstance(expression, Column):
             values = as_array(table[expression.name])
         else:
             values = as_array(evaluate_or_fall_back(expression, table))
         kind = measure_type(measure)
-        measured.append(values if kind is None or values.type == kind else values.cast(kind))
-    return measured
+        made.append(values if kind is None or values.type == kind else values.cast(kind))
+    return made
 
 
 def read_columns(

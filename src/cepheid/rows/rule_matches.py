@@ -67,6 +67,15 @@ def assemble_rule(events: Arranged, found: Assignments, shape: RuleShape) -> pa.
     return pa.table(columns)
 
 
+def in_schema(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """A rule's matches with the columns that all rules have; those of other rules are NULL."""
+    columns = [
+        table[field.name] if field.name in table.column_names else pa.nulls(table.num_rows, field.type)
+        for field in schema
+    ]
+    return pa.table(columns, schema.names)
+
+
 def _events(events: Arranged, found: Assignments, shape: RuleShape, starts: npt.NDArray[np.int32]) -> pa.ListArray:
     """What each match took: variable, place in the match from 1 on, and the event."""
     taken = events.taken(shape.columns, found.row)

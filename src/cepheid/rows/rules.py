@@ -6,7 +6,7 @@ is computed once, and each rule's engine call sees only the rows that concern it
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -25,14 +25,18 @@ from cepheid.engine.matcher import match_partitions
 from cepheid.engine.tables.model import Options
 from cepheid.engine.tables.representation import NotCompiled
 from cepheid.engine.tables.tabulate import tabulate
-from cepheid.errors import InputError
+from cepheid.errors import ConditionError, InputError
+from cepheid.rowpattern.binding import BoundRowPattern, located
+from cepheid.rowpattern.binding import bind as bind_rows
 from cepheid.rows.arrange import Arranged, arrange
 from cepheid.rows.columns import check_range, distinct_columns, shown_columns, without_nulls
 from cepheid.rows.in_memory import check_units, run_reference
 from cepheid.rows.measured import Measured
+from cepheid.rows.row_patterns import tabulated
+from cepheid.rows.row_rules import in_set, taken_by
 from cepheid.rows.rule_matches import EVENTS, MEASURES, OWN, SEVERITY, TAGS, RuleShape, assemble_rule
 from cepheid.rows.views import ALWAYS, View, words_of
-from cepheid.rule import Rule, named
+from cepheid.rule import AnyRule, RowRule, Rule, named, patterns_of, row_patterns_of
 
 TEXTS = pa.map_(pa.string(), pa.string())
 """The type of `measures`: rules have measures of different names and types, so values are strings."""
@@ -48,14 +52,24 @@ class Bound:
     measured: Measured
 
 
+@dataclass(frozen=True, slots=True)
+class BoundRows:
+    """A rule that is a row pattern, for the columns of a table."""
+
+    rule: RowRule
+    keys: tuple[str, ...]
+    bound: BoundRowPattern
+
+
 def match_rules(
-    rules: Sequence[Rule],
+    rules: Sequence[AnyRule],
     table: pa.Table,
     order_by: tuple[str, ...],
     columns: tuple[str, ...] | None,
     options: Options,
     nulls: str,
     time_zone: str,
+    max_steps: int,
 ) -> dict[str, pa.Table]:
     """The matches of each rule, as rows of one form."""
     if not table.column_names:
@@ -63,17 +77,22 @@ def match_rules(
     if nulls == "drop":
         table = without_nulls(table, order_by)
     schema = Schema.from_arrow(table.schema, time_zone)
-    bound = [_bound(rule, table, schema) for rule in rules]
-    names = tuple(dict.fromkeys(name for one in bound for name in one.keys))
+    bound = [_bound(rule, table, schema) for rule in patterns_of(rules)]
+    row_patterns = [_bound_rows(rule, table, schema, order_by) for rule in row_patterns_of(rules)]
+    every_key = dict.fromkeys((*(one.keys for one in bound), *(one.keys for one in row_patterns)))
+    names = tuple(dict.fromkeys(name for key in every_key for name in key))
     refuse_clashes(names)
     keys = tuple((name, table.schema.field(name).type) for name in names)
     shown = shown_columns(table.column_names, columns)
     found: dict[str, pa.Table] = {}
-    for key in dict.fromkeys(one.keys for one in bound):
-        of_key = [one for one in bound if one.keys == key]
-        for one, events, decided in _matches_by_key(of_key, table, key, order_by, options):
+    for key in every_key:
+        events = arrange(table, key, order_by)
+        for one, decided in _matches([one for one in bound if one.keys == key], events, options):
             with named(one.rule):
                 found[one.rule.name] = _table(one, events, decided, shown, keys)
+        for clause in (one for one in row_patterns if one.keys == key):
+            with named(clause.rule):
+                found[clause.rule.name] = _table_of_rows(clause, events, max_steps, shown, keys)
     return {rule.name: found[rule.name] for rule in rules}
 
 
@@ -94,11 +113,15 @@ def _bound(rule: Rule, table: pa.Table, schema: Schema) -> Bound:
         return Bound(rule, keys, automaton, Measured(dict(rule.measures), rule.tree, schema, keys))
 
 
-def _matches_by_key(
-    bound: list[Bound], table: pa.Table, keys: tuple[str, ...], order_by: tuple[str, ...], options: Options
-) -> Iterator[tuple[Bound, Arranged, Assignments]]:
+def _bound_rows(rule: RowRule, table: pa.Table, schema: Schema, order_by: tuple[str, ...]) -> BoundRows:
+    with named(rule):
+        bound = bind_rows(in_set(rule.clause, order_by), schema)
+        keys = distinct_columns(table.column_names, bound.partition_by, "PARTITION BY")
+        return BoundRows(rule, keys, bound)
+
+
+def _matches(bound: list[Bound], events: Arranged, options: Options) -> Iterator[tuple[Bound, Assignments]]:
     """What the rules of one key find."""
-    events = arrange(table, keys, order_by)
     shared = _Shared(events)
     for one in bound:
         with named(one.rule):
@@ -108,7 +131,7 @@ def _matches_by_key(
                 found = shared.matches(one.automaton, options)
             except NotCompiled:  # the engine cannot compute a condition
                 found = run_reference(one.automaton, events)[0]
-        yield one, events, found
+        yield one, found
 
 
 class _Shared:
@@ -149,11 +172,35 @@ def _table(
     summaries = one.measured.summaries(automaton, read)
     shape = RuleShape(rule.name, automaton.variables, shown, rule.severity, rule.tags, keys, False, summaries)
     table = one.measured.finished(assemble_rule(read, decided, shape))
+    measures = {name: table[name] for name in one.measured.names}
+    return _with_measures(table.drop_columns(one.measured.names), measures)
+
+
+def _table_of_rows(
+    one: BoundRows,
+    events: Arranged,
+    max_steps: int,
+    shown: tuple[str, ...],
+    keys: tuple[tuple[str, pa.DataType], ...],
+) -> pa.Table:
+    rule, variables = one.rule, one.bound.pattern.variables
+    try:
+        taken = taken_by(one.bound, tabulated(one.bound, max_steps), events)
+        values = taken.measured(one.bound)
+    except ConditionError as error:
+        raise located(error) from None
+    shape = RuleShape(rule.name, variables, shown, rule.severity, rule.tags, keys)
+    names = [measure.name for measure in one.bound.measures]
+    return _with_measures(assemble_rule(events, taken.assignments, shape), dict(zip(names, values, strict=True)))
+
+
+def _with_measures(table: pa.Table, measures: Mapping[str, pa.Array | pa.ChunkedArray]) -> pa.Table:
+    """The matches of a rule with its measures as texts, the columns in the order of the result."""
     texts = [
-        [(name, cast(value, STRING)) for name, value in zip(one.measured.names, row, strict=True)]
-        for row in zip(*(table[name].to_pylist() for name in one.measured.names), strict=True)
+        [(name, cast(value, STRING)) for name, value in zip(measures, row, strict=True)]
+        for row in zip(*(values.to_pylist() for values in measures.values()), strict=True)
     ] or [[] for _ in range(table.num_rows)]
-    table = table.drop_columns(one.measured.names).append_column(MEASURES, pa.array(texts, TEXTS))
+    table = table.append_column(MEASURES, pa.array(texts, TEXTS))
     own = [name for name in table.column_names if name not in (EVENTS, MEASURES, SEVERITY, TAGS)]
     return table.select([*own, EVENTS, MEASURES, SEVERITY, TAGS])
 

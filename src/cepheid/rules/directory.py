@@ -12,7 +12,7 @@ from pathlib import Path
 
 from cepheid.errors import CepheidError, InputError
 from cepheid.options import path_of
-from cepheid.rule import Rule
+from cepheid.rule import AnyRule
 from cepheid.rules.files import RuleFile, read_file
 from cepheid.rules.pattern_set import PatternSet
 
@@ -78,7 +78,7 @@ class Directory:
                 files.append(file)
         return Contents(str(self.path), tuple(files), tuple(rejected))
 
-    def current(self) -> tuple[tuple[Rule, ...], tuple[tuple[str, str], ...]]:
+    def current(self) -> tuple[tuple[AnyRule, ...], tuple[tuple[str, str], ...]]:
         """The rules that can be used, and what cannot: the file, and the reason."""
         contents = self.read()
         rules = tuple(file.rule for file in contents.files)

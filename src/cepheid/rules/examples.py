@@ -14,9 +14,9 @@ from typing import Any, TypeAlias
 
 from cepheid.errors import InputError
 from cepheid.options import names
-from cepheid.pattern import Pattern
-from cepheid.rule import Rule
-from cepheid.syntax.tree import PatternTree, variables
+from cepheid.rule import AnyRule, RowRule
+from cepheid.rules.pattern_set import PatternSet
+from cepheid.syntax.tree import variables
 
 Taken: TypeAlias = tuple[tuple[str, tuple[int, ...]], ...]
 """What a match took: by variable, in the order of their names, the numbers of events."""
@@ -39,7 +39,7 @@ class Example:
     events: tuple[dict[str, Any], ...]
     matches: tuple[Taken, ...]
 
-    def difference(self, rule: Rule) -> str | None:
+    def difference(self, rule: AnyRule) -> str | None:
         """What is not as expected; None if all is."""
         found = Counter(self._found(rule))
         expected = Counter(self.matches)
@@ -48,22 +48,19 @@ class Example:
         lines += [f"found, not expected: {_shown(taken)}" for taken in further.elements()]
         return "\n".join(lines) or None
 
-    def _found(self, rule: Rule) -> list[Taken]:
+    def _found(self, rule: AnyRule) -> list[Taken]:
         numbered = [{**event, _NUMBER: number} for number, event in enumerate(self.events, start=1)]
-        found = Pattern(rule.tree).match_events(
-            numbered,
-            partition_by=rule.partition_by or None,
-            order_by=self.order_by or None,
-            columns=[_NUMBER],
-            rows="all",
-        )
-        taken: dict[str, dict[str, list[int]]] = {}
+        found = PatternSet([rule]).match_events(numbered, order_by=self.order_by or None, columns=[_NUMBER])
+        listed = []
         for row in found.matches:
-            taken.setdefault(row["match_id"], {}).setdefault(row["variable"], []).append(row[_NUMBER])
-        return [_taken(one) for one in taken.values()]
+            taken: dict[str, list[int]] = {}
+            for entry in row["events"]:
+                taken.setdefault(entry["variable"], []).append(entry["event"][_NUMBER])
+            listed.append(_taken(taken))
+        return listed
 
 
-def example_of(given: object, number: int, order_by: tuple[str, ...], tree: PatternTree) -> Example:
+def example_of(given: object, number: int, order_by: tuple[str, ...], rule: AnyRule) -> Example:
     """An example as the file gives it; `order_by` is what the file says for all of them."""
     if not isinstance(given, Mapping):
         raise InputError("it is not a section.\n  Write [[examples]], then events = […] and matches = […].")
@@ -76,7 +73,10 @@ def example_of(given: object, number: int, order_by: tuple[str, ...], tree: Patt
         if not isinstance(event, Mapping):
             raise InputError(f"event {place} is {event!r}.\n  Write a table: {{ ts = 2026-03-02T10:00:00Z, … }}.")
     order = names(given.get("order_by"), "order_by") or order_by
-    known = [variable.name for _, _, variable in variables(tree.body)]
+    if isinstance(rule, RowRule):
+        known = list(rule.clause.variables)
+    else:
+        known = [variable.name for _, _, variable in variables(rule.tree.body)]
     matches = tuple(_expected(match, len(given["events"]), known) for match in given["matches"])
     return Example(given.get("name", f"example {number}"), order, tuple(map(dict, given["events"])), matches)
 

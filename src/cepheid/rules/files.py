@@ -34,8 +34,9 @@ from typing import Any
 from cepheid.conditions import parse
 from cepheid.conditions.parameters import parameters_in, parameters_of
 from cepheid.errors import InputError
+from cepheid.given import refuse_keys_by_step
 from cepheid.options import names
-from cepheid.rule import Rule, named
+from cepheid.rule import AnyRule, Rule, named
 from cepheid.rules.examples import Example, example_of
 from cepheid.rules.pattern_set import made_rule
 from cepheid.rules.texts import pattern_of
@@ -62,7 +63,7 @@ class RuleFile:
     """What a file says."""
 
     path: str
-    rule: Rule
+    rule: AnyRule
     description: str
     examples: tuple[Example, ...]
 
@@ -88,11 +89,12 @@ def read_file(path: Path, shown: str) -> RuleFile:
     keys, tags = names(data.get("partition_by"), "partition_by"), names(data.get("tags"), "tags")
     name, severity = data.get("name", path.name.removesuffix(".toml")), data.get("severity")
     rule = made_rule(name, pattern, keys or None, data.get("measures"), severity, tags, shown)
-    _check_parameters(rule, _place("parameters", text, shown))
+    if isinstance(rule, Rule):
+        _check_parameters(rule, _place("parameters", text, shown))
     order, examples = names(data.get("order_by"), "order_by"), []
     for number, given in enumerate(data.get("examples", ()), start=1):
         with named(f"{shown}, [[examples]] {number}"):
-            examples.append(example_of(given, number, order, rule.tree))
+            examples.append(example_of(given, number, order, rule))
     return RuleFile(shown, rule, data.get("description", ""), tuple(examples))
 
 
@@ -104,6 +106,9 @@ def _check(data: Mapping[str, Any], text: str, shown: str) -> None:
             near = get_close_matches(name, _KEYS, 1)
             hint = f"Did you mean {near[0]!r}?" if near else f"Known are: {', '.join(_KEYS)}."
             raise InputError(f"{place}: {name!r} is not a key of a rule.\n  {hint}")
+        if name == "partition_by":
+            with named(place):
+                refuse_keys_by_step(value)
         if not isinstance(value, _KEYS[name]):
             kinds = " or ".join(_WORDS[kind] for kind in _KEYS[name])
             raise InputError(f"{place}: {name} = {value!r} is not {kinds}.")

@@ -6,15 +6,19 @@ Thin, as `Pattern` is: the rooms below are imported when needed.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
+from cepheid.conditions.expression import Name
 from cepheid.errors import InputError
-from cepheid.given import engine_options, key_of
+from cepheid.given import engine_options, key_of, refuse_keys_by_step
 from cepheid.options import Asked, Limits, Movement, Nulls, Time, bucket_count, checked_nulls, limits_of, names
 from cepheid.pattern import Pattern
-from cepheid.rule import Rule, named
+from cepheid.row_pattern import RowPattern
+from cepheid.rowpattern.model import RowPattern as Clause
+from cepheid.rule import AnyRule, RowRule, Rule, named
 from cepheid.rules.texts import pattern_of
 
 if TYPE_CHECKING:
@@ -43,17 +47,17 @@ class PatternSet:
 
     def __init__(
         self,
-        rules: Mapping[str, Pattern | str] | Iterable[Rule] = (),
+        rules: Mapping[str, Pattern | RowPattern | str] | Iterable[AnyRule] = (),
         *,
         partition_by: str | Iterable[str] | None = None,
     ) -> None:
         """Patterns by name, or rules. `partition_by` is the key of patterns that do not name one themselves."""
-        made: list[Rule] = []
+        made: list[AnyRule] = []
         if isinstance(rules, Mapping):
             made = [made_rule(name, pattern, partition_by) for name, pattern in rules.items()]
         else:
             made = [_checked(rule) for rule in rules]
-        self._rules: dict[str, Rule] = {}
+        self._rules: dict[str, AnyRule] = {}
         for rule in made:
             _refuse_double(rule, self._rules)
             self._rules[rule.name] = rule
@@ -61,14 +65,15 @@ class PatternSet:
     def add(
         self,
         name: str,
-        pattern: Pattern | str,
+        pattern: Pattern | RowPattern | str,
         *,
         partition_by: str | Iterable[str] | None = None,
         measures: Mapping[str, str] | None = None,
         severity: str | None = None,
         tags: str | Iterable[str] = (),
     ) -> PatternSet:
-        """The set with one more rule: a `Pattern`, or its text in the printed notation, as SASE or as JSON.
+        """The set with one more rule: a `Pattern`, or its text in the printed notation, as SASE or as JSON; or a
+        `RowPattern`, or the text of its clause, which has its own measures.
 
         `partition_by` names the columns whose values all events of a match share. `measures` are computed for each
         match; `severity` and `tags` are reported with it.
@@ -117,6 +122,7 @@ class PatternSet:
         """
         from cepheid.conditions.casting import zone_of
         from cepheid.rows.given import to_table
+        from cepheid.rows.row_rules import in_set
         from cepheid.rows.rules import match_rules
         from cepheid.rules.found import FoundByRules
 
@@ -125,9 +131,13 @@ class PatternSet:
         zone_of(time_zone)
         table, order = to_table(events), names(order_by, "order_by")
         limits, shown = limits_of(limits), None if columns is None else names(columns, "columns")
-        found = match_rules(tuple(self), table, order, shown, engine_options(limits), nulls, time_zone)
+        found = match_rules(
+            tuple(self), table, order, shown, engine_options(limits), nulls, time_zone, limits.max_steps
+        )
 
-        def single(rule: Rule) -> Any:
+        def single(rule: AnyRule) -> Any:
+            if isinstance(rule, RowRule):
+                return RowPattern(in_set(rule.clause, order, rule.clause.rows)).match_events(table, limits=limits)
             asked: dict[str, Any] = {"measures": dict(rule.measures) or None, "columns": shown}
             return Pattern(rule.tree).match_events(
                 table,
@@ -168,7 +178,7 @@ class PatternSet:
         shown, order = None if columns is None else names(columns, "columns"), names(order_by, "order_by")
         limits = limits_of(limits)
         movement = Movement(buckets, "packed", nulls, limits.max_bucket_bytes)
-        plan = RulesPlan(tuple(self), require_dataframe(events), order, shown, movement, engine_options(limits))
+        plan = RulesPlan(tuple(self), events, order, shown, movement, engine_options(limits), limits)
         return RulesInDataFrame(plan)
 
     def match_stream(
@@ -213,7 +223,7 @@ class PatternSet:
         """The names of the rules."""
         return tuple(self._rules)
 
-    def __getitem__(self, name: str) -> Rule:
+    def __getitem__(self, name: str) -> AnyRule:
         if name not in self._rules:
             raise InputError(f"there is no rule {name!r}.\n  There are: {', '.join(self._rules) or 'none'}.")
         return self._rules[name]
@@ -221,7 +231,7 @@ class PatternSet:
     def __contains__(self, name: object) -> bool:
         return name in self._rules
 
-    def __iter__(self) -> Iterator[Rule]:
+    def __iter__(self) -> Iterator[AnyRule]:
         return iter(self._rules.values())
 
     def __len__(self) -> int:
@@ -243,34 +253,48 @@ class PatternSet:
 
 def made_rule(
     name: str,
-    pattern: Pattern | str,
+    pattern: Pattern | RowPattern | str,
     partition_by: str | Iterable[str] | None,
     measures: Mapping[str, str] | None = None,
     severity: str | None = None,
     tags: str | Iterable[str] = (),
     place: str = "",
-) -> Rule:
+) -> AnyRule:
     """A rule from what a user gives, checked."""
     if not isinstance(name, str) or not name.strip() or name != name.strip():
         raise InputError(f'the name of a rule is {name!r}.\n  Give text without blanks around it: "theft".')
     with named(f"rule {name!r}" + (f" ({place})" if place else "")):
         if isinstance(pattern, str):
             pattern = pattern_of(pattern)
-        if not isinstance(pattern, Pattern):
+        if not isinstance(pattern, Pattern | RowPattern):
             kind = type(pattern).__name__
-            raise InputError(f"its pattern is of type {kind}.\n  Give a Pattern, or its text.")
-        pattern.check()
+            raise InputError(f"its pattern is of type {kind}.\n  Give a Pattern, a RowPattern, or its text.")
         if severity is not None and not isinstance(severity, str):
             raise InputError(f'severity is {severity!r}.\n  Give text: severity="high".')
+        refuse_keys_by_step(partition_by)
         asked, labels = Asked.of(measures, None, "one"), names(tags or None, "tags")
-        return _checked(
-            Rule(name, pattern.tree, key_of(pattern.tree, partition_by), asked.measures, severity, labels, place)
-        )
+        if isinstance(pattern, RowPattern):
+            if asked.measures:
+                raise InputError("measures are given beside a row pattern.\n  Write them as MEASURES in its clause.")
+            return RowRule(name, _with_key(pattern.model, partition_by), severity, labels, place)
+        pattern.check()
+        key = key_of(pattern.tree, partition_by)
+        return _checked(Rule(name, pattern.tree, key, asked.measures, severity, labels, place))
 
 
-def _checked(rule: object) -> Rule:
+def _with_key(clause: Clause, partition_by: str | Iterable[str] | None) -> Clause:
+    """The clause with the key that is given beside it, where it has none itself."""
+    keys = names(partition_by, "partition_by")
+    if not keys or clause.partition_by:
+        return clause
+    return replace(clause, partition_by=tuple(Name((key,)) for key in keys))
+
+
+def _checked(rule: object) -> AnyRule:
     from cepheid.conditions import check_text
 
+    if isinstance(rule, RowRule):
+        return rule
     if not isinstance(rule, Rule):
         raise InputError(f"a set is made of {rule!r}.\n  Give a dict from name to pattern.")
     for name, text in rule.measures:
@@ -278,7 +302,7 @@ def _checked(rule: object) -> Rule:
     return rule
 
 
-def _refuse_double(rule: Rule, known: Mapping[str, Rule]) -> None:
+def _refuse_double(rule: AnyRule, known: Mapping[str, AnyRule]) -> None:
     other = next((one for name, one in known.items() if name.lower() == rule.name.lower()), None)
     if other is not None:
         places = f" ({other.place} and {rule.place})" if other.place or rule.place else ""

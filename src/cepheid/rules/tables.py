@@ -10,14 +10,14 @@ from typing import Any
 
 from cepheid.errors import InputError
 from cepheid.rows.given import to_table
-from cepheid.rule import Rule, named
+from cepheid.rule import AnyRule, named
 from cepheid.rules.pattern_set import made_rule
 from cepheid.rules.texts import pattern_of
 
 NEEDED, KNOWN = ("name", "text"), ("name", "text", "partition_by", "severity", "tags", "type_column")
 
 
-def rules_of(rows: object) -> Iterator[Rule]:
+def rules_of(rows: object) -> Iterator[AnyRule]:
     """The rules of a table, in the order of their names where the rows come from Spark."""
     is_spark = type(rows).__module__.startswith("pyspark.") and hasattr(rows, "toArrow")
     table = to_table(rows.toArrow() if is_spark else rows)  # type: ignore[attr-defined]
@@ -34,7 +34,7 @@ def rules_of(rows: object) -> Iterator[Rule]:
         yield _rule(row, number)
 
 
-def _rule(row: dict[str, Any], number: int) -> Rule:
+def _rule(row: dict[str, Any], number: int) -> AnyRule:
     name, text = row["name"], row["text"]
     if not isinstance(name, str) or not isinstance(text, str):
         raise InputError(f"row {number} of the table of rules has the name {name!r} and the text {text!r}.")

@@ -24,11 +24,12 @@ from cepheid.engine.tables.model import Options
 from cepheid.engine.tables.tabulate import tabulate
 from cepheid.rows.rule_matches import RuleShape
 from cepheid.rows.views import ALWAYS, WORD, View, words_of
-from cepheid.spark.rules.bound import RuleWork, column_of
+from cepheid.spark.rules.bound import RuleWork
 from cepheid.spark.rules.bucket import GENERATION, GroupOfRules, Instance, RulesWork
 from cepheid.spark.rules.conditions import BITS_OF_A_MASK, Bits
 from cepheid.spark.rules.packing import PackStream, hash_name
 from cepheid.spark.rules.registry import Registry
+from cepheid.spark.rules.row_rules import column_of
 from cepheid.spark.rules.workers import Group, group_name
 from cepheid.spark.stream.operator import KIND, StreamOperator
 from cepheid.spark.stream.state import store as streaming_store

@@ -22,6 +22,10 @@ EVENTS = pa.table(
     }
 )
 RISE = Pattern.parse("low[price < 5] ~> high[price > 6]")
+CLAUSE = """
+    MEASURES FIRST(price) + 1 AS first, upper(LAST(B.name)) AS last, MATCH_NUMBER() AS n, AVG(B.price) AS mean
+    AFTER MATCH SKIP TO NEXT ROW PATTERN (A B{1,2}) DEFINE A AS price < 9, B AS name <> A.name AND t > PREV(t)
+"""
 RULES = (
     PatternSet({"by stock": RISE}, partition_by="stock")
     .add("by shop", RISE, partition_by="shop", severity="high", tags=["one", "two"])
@@ -30,6 +34,8 @@ RULES = (
         "larger", "a ~> b[price > a.price * 2 AND upper(name) = 'B']", partition_by="stock", measures={"n": "SUM(b.t)"}
     )
     .add("next", "low[price < 5] -> b[name = 'b']", partition_by="shop")
+    .add("rows by shop", f"PARTITION BY shop {CLAUSE}")
+    .add("rows", CLAUSE, severity="low")
 )
 
 
@@ -56,6 +62,10 @@ def test_a_set_finds_what_it_finds_in_memory(spark: SparkSession) -> None:
 
 def test_one_rule_is_typed_as_by_itself(spark: SparkSession) -> None:
     found = RULES.match(spark.createDataFrame(EVENTS), order_by="t")
+    alone = RULES.match_events(EVENTS, order_by="t")["rows by shop"].matches
+    assert alone and sorted(map(str, (row.asDict() for row in found["rows by shop"].matches.collect()))) == sorted(
+        map(str, alone)
+    )
     [match] = found["all"].matches.orderBy("start_time").limit(1).collect()
     assert (match["twice"], match["o'clock"]) == (24, "a")
     [by_shop] = [row for row in found["by shop"].matches.collect() if row["start_time"] == 1]

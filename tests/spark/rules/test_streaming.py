@@ -188,3 +188,5 @@ def test_wrong_arguments_are_refused(spark: SparkSession, feed: Feed, tmp_path: 
     with pytest.raises(InputError, match="rejected_rules="):
         found.start(matches=feed.take, checkpoint=str(tmp_path / "c"), rejected_rules="console")
     assert "1 rules" in str(found.explain())
+    with pytest.raises(InputError, match=r"rule 'rows': it is a row pattern(.|\n)*Start a query of its own"):
+        rules.add("rows", "MEASURES A.id AS id PATTERN (A)").match_stream(stream_of(spark, tmp_path), order_by="ts")

@@ -22,16 +22,19 @@ from cepheid.errors import InputError
 from cepheid.explain import Explanation
 from cepheid.explain.rules import explain_rules
 from cepheid.explain.text.document import Record, Section
-from cepheid.options import Asked, Movement, count, yes_or_no
+from cepheid.options import Asked, Limits, Movement, count, yes_or_no
+from cepheid.rows.row_rules import in_set
 from cepheid.rows.views import ALWAYS, WORD
-from cepheid.rule import Rule
+from cepheid.rule import AnyRule, RowRule, Rule
 from cepheid.spark.batch import BatchPlan, Found
 from cepheid.spark.buckets import bucket_count, estimated_bytes, parallelism
 from cepheid.spark.frames import arrow_schema
 from cepheid.spark.masks import to_column
 from cepheid.spark.packing import bucket_of, moved
+from cepheid.spark.row_patterns import BatchRowPlan, FoundRowPatterns
 from cepheid.spark.rules.bound import BoundRules
 from cepheid.spark.rules.conditions import FEW, Bits
+from cepheid.spark.rules.row_rules import column_of
 from cepheid.spark.rules.workers import Group, MatchRules, PackRules, group_name
 from cepheid.spark.shipping import mapped, shipped
 from cepheid.spark.workers import BUCKET, PAYLOAD
@@ -62,9 +65,10 @@ class RulesInDataFrame:
         counted = self.matches.groupBy("rule").agg(F.count(F.lit(1)).alias("matches"))
         return names.join(counted, "rule", "left").fillna(0, ["matches"])
 
-    def __getitem__(self, name: str) -> Found:
-        """What one rule finds by itself, as `Pattern.match` returns it."""
-        return Found(self._plan.single(name))
+    def __getitem__(self, name: str) -> Found | FoundRowPatterns:
+        """What one rule finds by itself, as `Pattern.match`, or `RowPattern.match`, returns it."""
+        plan = self._plan.single(name)
+        return FoundRowPatterns(plan) if isinstance(plan, BatchRowPlan) else Found(plan)
 
     def show(self, n: int = 20, truncate: bool = True) -> None:
         """Print the first `n` matches as Spark does. Runs the query as far as that needs."""
@@ -80,28 +84,32 @@ class RulesPlan:
 
     def __init__(
         self,
-        rules: Sequence[Rule],
+        rules: Sequence[AnyRule],
         rows: DataFrame,
         order_by: tuple[str, ...],
         columns: tuple[str, ...] | None,
         movement: Movement,
         options: Options,
+        limits: Limits,
     ) -> None:
         def plan_of(rule: Rule, asked: Asked) -> BatchPlan:
             return BatchPlan(rule.tree, rows, rule.partition_by, order_by, asked, movement, options)
 
-        self.columns, self.movement, self.options = columns, movement, options
-        self.bound = BoundRules(rules, rows, order_by, columns, plan_of)
+        self.columns, self.movement, self.options, self.limits = columns, movement, options, limits
+        self.bound = BoundRules(rules, rows, order_by, columns, plan_of, limits)
         self.numbers: dict[Expression, int] = {part: i for i, part in enumerate(self.bound.conditions())}
         self.bits = Bits.of(self.numbers)
 
-    def single(self, name: str) -> BatchPlan:
+    def single(self, name: str) -> BatchPlan | BatchRowPlan:
         """The plan of one rule by itself."""
         rule = next((rule for rule in self.bound.rules if rule.name == name), None)
         if rule is None:
             known = ", ".join(rule.name for rule in self.bound.rules)
             raise InputError(f"there is no rule {name!r}.\n  There are: {known}.")
         bound, asked = self.bound, Asked(rule.measures, self.columns)
+        if isinstance(rule, RowRule):
+            clause = in_set(rule.clause, bound.order_by, rule.clause.rows)
+            return BatchRowPlan(clause, bound.rows, self.movement, self.limits)
         return BatchPlan(rule.tree, bound.rows, rule.partition_by, bound.order_by, asked, self.movement, self.options)
 
     @cached_property
@@ -117,11 +125,14 @@ class RulesPlan:
         first = 0
         for key in self.bound.groups:
             plans = [plan for plan in self.bound.plans.values() if plan.partition_by == key]
+            row_plans = [plan for plan in self.bound.row_plans.values() if plan.partition_by == key]
             own = {self.numbers.get(one.own_event, ALWAYS) for plan in plans for one in plan.automaton.predicates}
+            own |= {self.numbers.get(part, ALWAYS) for plan in row_plans for part in plan.own}
             words = sorted({number // WORD for number in own if number != ALWAYS})
             masks = [sum(1 << number % WORD for number in own if number // WORD == word) for word in words]
-            every = any(plan.all_rows_travel is not None for plan in plans)
+            every = bool(row_plans) or any(plan.all_rows_travel is not None for plan in plans)
             read = {column for plan in plans for column in self.bound.read_by(plan)}
+            read |= {column for plan in row_plans for column in (*plan.travelling, *map(column_of, plan.computed))}
             columns = dict.fromkeys((*key, *self.bound.order_by, *self.bound.shown, *sorted(read)))
             travelling = (*columns, *self.bound.tie)
             made.append(Group(key, first, tuple(words), None if every else tuple(masks), travelling))
@@ -146,8 +157,16 @@ class RulesPlan:
             )
             for group in groups
         )
+        row_rules = tuple(
+            tuple(
+                bound.row_work(name, self.numbers)
+                for name, row_plan in bound.row_plans.items()
+                if row_plan.partition_by == group.partition_by and not timeouts  # rows have none
+            )
+            for group in groups
+        )
         match = MatchRules(
-            groups, rules, bound.order_by, arrow_schema(schema), timeouts, self.movement.max_bucket_bytes
+            groups, rules, row_rules, bound.order_by, arrow_schema(schema), timeouts, self.movement.max_bucket_bytes
         )
         total = sum(self._buckets_of(key) for key in bound.groups)
         matched = moved(cells, total).mapInArrow(shipped(match), schema)
@@ -161,7 +180,11 @@ class RulesPlan:
             unordered = unordered | F.col(quoted(name)).isNull()
         if self.movement.nulls == "drop":
             rows = rows.where(~unordered)
-        if len(self.numbers) <= FEW and all(plan.all_rows_travel is None for plan in bound.plans.values()):
+        if (
+            len(self.numbers) <= FEW
+            and not bound.row_plans
+            and all(plan.all_rows_travel is None for plan in bound.plans.values())
+        ):
             keep = unordered
             for part in self.numbers:
                 keep = keep | to_column(part)

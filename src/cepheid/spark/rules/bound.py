@@ -6,7 +6,6 @@ streams. A rule that cannot run there is refused by its name.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -17,17 +16,18 @@ from pyspark.sql.types import ArrayType, IntegerType, StringType, StructField, S
 from cepheid.conditions.expression import TRUE, Expression
 from cepheid.conditions.expression import Column as NamedColumn
 from cepheid.conditions.printing import quoted
-from cepheid.options import Asked
+from cepheid.options import Asked, Limits
 from cepheid.rows.columns import shown_columns
 from cepheid.rows.rule_matches import EVENTS, RULE, SEVERITY, TAGS, RuleShape
 from cepheid.rows.rules import refuse_clashes
 from cepheid.rows.views import ALWAYS, View
-from cepheid.rule import Rule, named
+from cepheid.rule import AnyRule, Rule, named, patterns_of, row_patterns_of
 from cepheid.spark.frames import arrow_schema
 from cepheid.spark.masks import to_column
-from cepheid.spark.output import moment_type
+from cepheid.spark.output import Output, moment_type
 from cepheid.spark.plan import Plan
 from cepheid.spark.rules.measures import Slots
+from cepheid.spark.rules.row_rules import RowOutput, RowRulePlan, RowRuleWork, column_of
 
 PlanOf = Callable[[Rule, Asked], Plan]
 
@@ -49,35 +49,43 @@ class BoundRules:
 
     def __init__(
         self,
-        rules: Sequence[Rule],
+        rules: Sequence[AnyRule],
         rows: DataFrame,
         order_by: tuple[str, ...],
         columns: tuple[str, ...] | None,
         plan_of: PlanOf,
+        limits: Limits | None = None,
     ) -> None:
         self.rules = tuple(rules)
         self.rows = rows
         self.order_by = order_by
         self.shown = shown_columns(rows.schema.names, columns)
         self.plans: dict[str, Plan] = {}
-        for rule in rules:
+        for rule in patterns_of(rules):
             with named(rule):
                 self.plans[rule.name] = plan_of(rule, Asked(rule.measures, self.shown))
-        self.order_by = next(iter(self.plans.values())).order_by
-        self.groups = tuple(dict.fromkeys(plan.partition_by for plan in self.plans.values()))
+        self.row_plans: dict[str, RowRulePlan] = {}
+        for row_rule in row_patterns_of(rules):
+            with named(row_rule):
+                self.row_plans[row_rule.name] = RowRulePlan(row_rule, rows, order_by, limits or Limits())
+        every: list[Plan | RowRulePlan] = [*self.plans.values(), *self.row_plans.values()]
+        self.order_by = every[0].order_by
+        self.groups = tuple(dict.fromkeys(plan.partition_by for plan in every))
         """The distinct keys."""
         self.keys = tuple(dict.fromkeys(name for key in self.groups for name in key))
         refuse_clashes(self.keys)
-        self.slots = Slots([plan.output for plan in self.plans.values()])
+        self.slots = Slots([plan.output for plan in every])
 
     def conditions(self) -> tuple[Expression, ...]:
         """The distinct conditions of all rules on single events."""
         parts = (predicate.own_event for plan in self.plans.values() for predicate in plan.automaton.predicates)
-        return tuple(dict.fromkeys(part for part in parts if part != TRUE))
+        own = (part for plan in self.row_plans.values() for part in plan.own)
+        return tuple(dict.fromkeys(part for part in (*parts, *own) if part != TRUE))
 
     def travelling(self) -> tuple[str, ...]:
         """The columns of the events that go to the workers that match."""
-        own = (*self.keys, *self.order_by, *self.shown)
+        of_rows = (name for plan in self.row_plans.values() for name in plan.travelling)
+        own = (*self.keys, *self.order_by, *self.shown, *of_rows)
         return tuple(dict.fromkeys((*own, *(part.name for part in self._computed() if isinstance(part, NamedColumn)))))
 
     def computed(self) -> list[Column]:
@@ -106,11 +114,13 @@ class BoundRules:
         for plan in self.plans.values():
             parts |= dict.fromkeys(plan.tables(timeouts=False).columns)
             parts |= dict.fromkeys(plan.output.arguments)
+        for row_plan in self.row_plans.values():
+            parts |= dict.fromkeys(row_plan.computed)
         return tuple(parts)
 
     def work(self, name: str, number_of: dict[Expression, int], timeouts: bool, with_moment: bool) -> RuleWork:
         """What a worker must know of a rule; `number_of`: the bits of conditions."""
-        rule = next(rule for rule in self.rules if rule.name == name)
+        rule = next(rule for rule in patterns_of(self.rules) if rule.name == name)
         plan = self.plans[name]
         tables, automaton = plan.tables(timeouts), plan.automaton
         own = [predicate.own_event for predicate in automaton.predicates]
@@ -133,6 +143,17 @@ class BoundRules:
         )
         view = View(tables.for_workers(), bits, plan.all_rows_travel is not None)
         return RuleWork(view, tuple(map(column_of, tables.columns)), shape, self.slots.renamed(plan.output))
+
+    def row_work(self, name: str, number_of: dict[Expression, int]) -> RowRuleWork:
+        """What a worker must know of a rule that is a row pattern."""
+        plan = self.row_plans[name]
+        kinds = arrow_schema(self.rows.schema)
+        keys = tuple((key, kinds.field(key).type) for key in self.keys)
+        rule = plan.rule
+        shape = RuleShape(name, rule.clause.variables, self.shown, rule.severity, rule.tags, keys)
+        bits = tuple(ALWAYS if part == TRUE else number_of[part] for part in plan.own)
+        slots = tuple(slot for _, slot in self.slots.renamed(plan.output))
+        return plan.work(bits, shape, slots)
 
     def worker_schema(self, with_moment: bool) -> StructType:
         """The columns that come from the workers."""
@@ -161,13 +182,7 @@ class BoundRules:
         """Name and SQL text of each column of the result, over those of the workers."""
         own = [field.name for field in self.worker_schema(with_moment).fields if not self.slots.has(field.name)]
         texts = [(name, quoted(name)) for name in own]
-        measures = ("measures", self.slots.measures({n: plan.output for n, plan in self.plans.items()}))
+        outputs: dict[str, Output | RowOutput] = {name: plan.output for name, plan in self.plans.items()}
+        outputs |= {name: plan.output for name, plan in self.row_plans.items()}
+        measures = ("measures", self.slots.measures(outputs))
         return [*texts[:-2], measures, *texts[-2:]]
-
-
-def column_of(part: Expression) -> str:
-    """The column that holds a value: the events' own, or one named by what it holds, so that it stays the same
-    whatever other rules there are."""
-    if isinstance(part, NamedColumn):
-        return part.name
-    return f"__value_{hashlib.sha256(f'{part} {part.type}'.encode()).hexdigest()[:16]}"

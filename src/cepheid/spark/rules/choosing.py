@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cepheid.errors import CepheidError
-from cepheid.rule import Rule
+from cepheid.rule import AnyRule
 from cepheid.spark.rules.registry import Registry
 from cepheid.spark.rules.stream_plan import RulesStreamPlan
 
@@ -31,17 +31,18 @@ class Choice:
 
 
 def choose(
-    rules: Sequence[Rule], wrong: Sequence[tuple[str, str]], plan: RulesStreamPlan, registry: Registry | None
+    rules: Sequence[AnyRule], wrong: Sequence[tuple[str, str]], plan: RulesStreamPlan, registry: Registry | None
 ) -> Choice:
     """The rules that can be used, and the last good versions of the others."""
     whole, refused = _planned(rules, plan, registry)
     if not wrong and not refused:
         return Choice(whole, ())
     good = [rule for rule in rules if rule.name not in refused]
-    before = {_source(rule): rule for rule in ([] if registry is None else registry.rules())}
+    before: dict[str, AnyRule] = {_source(rule): rule for rule in ([] if registry is None else registry.rules())}
     before |= {_source(rule): rule for rule in plan.bound.rules}
     taken = {rule.name.lower() for rule in good}
-    rejected, kept = [], []
+    rejected: list[tuple[str, str]] = []
+    kept: list[AnyRule] = []
     for place, reason in (*wrong, *((_source(rule), refused[rule.name]) for rule in rules if rule.name in refused)):
         last = before.get(place)
         if last is not None and last.name.lower() not in taken and not _planned([last], plan, registry)[1]:
@@ -53,13 +54,13 @@ def choose(
     return Choice(_planned(running, plan, registry)[0] if running else None, tuple(rejected))
 
 
-def _source(rule: Rule) -> str:
+def _source(rule: AnyRule) -> str:
     """Where a rule is from."""
     return rule.place or rule.name
 
 
 def _planned(
-    rules: Sequence[Rule], plan: RulesStreamPlan, registry: Registry | None
+    rules: Sequence[AnyRule], plan: RulesStreamPlan, registry: Registry | None
 ) -> tuple[RulesStreamPlan | None, dict[str, str]]:
     """The plan of some rules; or why some of them are refused, by name."""
     if not rules:

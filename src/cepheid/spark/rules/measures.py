@@ -7,11 +7,12 @@ each type (*slots*), as many as the rule with the most has; Spark computes a rul
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from pyspark.sql.types import DataType, StructField
 
-from cepheid.conditions.expression import Aggregate
 from cepheid.spark.output import Output
+from cepheid.spark.rules.row_rules import RowOutput
 
 _NONE = "CAST(map() AS MAP<STRING, STRING>)"
 
@@ -19,7 +20,7 @@ _NONE = "CAST(map() AS MAP<STRING, STRING>)"
 class Slots:
     """The columns that hold aggregates."""
 
-    def __init__(self, outputs: Sequence[Output]) -> None:
+    def __init__(self, outputs: Sequence[Output | RowOutput]) -> None:
         self._types: dict[str, DataType] = {}
         most: dict[str, int] = {}
         for output in outputs:
@@ -40,12 +41,12 @@ class Slots:
         """Whether a column is a slot."""
         return any(name in names for names in self._names.values())
 
-    def renamed(self, output: Output) -> tuple[tuple[str, str], ...]:
+    def renamed(self, output: Output | RowOutput) -> tuple[tuple[str, str], ...]:
         """The columns of a rule's summaries, and the slots that they go to."""
         slots = self._slots(output)
         return tuple((f"__aggregate_{i}", slots[aggregate]) for i, (aggregate, _) in enumerate(output.aggregates))
 
-    def measures(self, outputs: Mapping[str, Output]) -> str:
+    def measures(self, outputs: Mapping[str, Output] | Mapping[str, Output | RowOutput]) -> str:
         """The SQL text of the measures of all rules."""
         cases = []
         for rule, output in outputs.items():
@@ -59,7 +60,7 @@ class Slots:
             cases.append(f"WHEN {_text(rule)} THEN map({entries})")
         return f"CASE `rule` {' '.join(cases)} ELSE {_NONE} END" if cases else _NONE
 
-    def _slots(self, output: Output) -> dict[Aggregate, str]:
+    def _slots(self, output: Output | RowOutput) -> dict[Any, str]:
         used: dict[str, int] = {}
         found = {}
         for aggregate, kind in output.aggregates:

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from pyspark.sql.streaming.query import StreamingQuery
 
 from cepheid.errors import CepheidError, InputError
-from cepheid.rule import Rule
+from cepheid.rule import AnyRule
 from cepheid.spark.rules.choosing import choose
 from cepheid.spark.rules.registry import Changes
 from cepheid.spark.rules.stream_plan import RULES, RulesStreamPlan, registry_of
@@ -42,7 +42,7 @@ class Source(Protocol):
     def fingerprint(self) -> object:
         """Something that is another one if the rules may have changed."""
 
-    def current(self) -> tuple[Sequence[Rule], Sequence[tuple[str, str]]]:
+    def current(self) -> tuple[Sequence[AnyRule], Sequence[tuple[str, str]]]:
         """The rules that can be used, and what cannot: where it is from, and the reason."""
 
 
@@ -155,7 +155,7 @@ class RulesQuery:
         self.query = self._start(plan)
         return True
 
-    def _planned(self, rules: Sequence[Rule], wrong: Sequence[tuple[str, str]]) -> RulesStreamPlan | None:
+    def _planned(self, rules: Sequence[AnyRule], wrong: Sequence[tuple[str, str]]) -> RulesStreamPlan | None:
         """The plan of the rules that run; None if there are none."""
         registry = registry_of(Checkpoint(self._plan.session, self._how.checkpoint))
         choice = choose(rules, wrong, self._plan, registry)

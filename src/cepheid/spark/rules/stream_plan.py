@@ -25,15 +25,16 @@ from cepheid.explain.rules import explain_rules
 from cepheid.explain.text.document import Record, Section
 from cepheid.options import Asked
 from cepheid.rows.views import ALWAYS, WORD
-from cepheid.rule import Rule, written
+from cepheid.rule import AnyRule, Rule, patterns_of, row_patterns_of, written
 from cepheid.spark.buckets import parallelism, spread_ids
 from cepheid.spark.frames import arrow_schema
 from cepheid.spark.keys import hash_columns
-from cepheid.spark.rules.bound import BoundRules, column_of
+from cepheid.spark.rules.bound import BoundRules
 from cepheid.spark.rules.bucket import GENERATION, GroupOfRules, Instance, RulesWork
 from cepheid.spark.rules.conditions import Bits
 from cepheid.spark.rules.packing import PackStream, hash_name
 from cepheid.spark.rules.registry import Changes, Registry
+from cepheid.spark.rules.row_rules import column_of
 from cepheid.spark.rules.workers import Group, group_name
 from cepheid.spark.shipping import mapped
 from cepheid.spark.stream.accounts import OBSERVED, READ, counted, read_rows
@@ -56,7 +57,7 @@ class RulesStreamPlan:
 
     def __init__(
         self,
-        rules: Sequence[Rule],
+        rules: Sequence[AnyRule],
         rows: DataFrame,
         order_by: tuple[str, ...],
         columns: tuple[str, ...] | None,
@@ -75,6 +76,11 @@ class RulesStreamPlan:
             _refuse_columns(plan)
             return plan
 
+        for row_pattern in row_patterns_of(rules):
+            raise InputError(
+                f"{row_pattern}: it is a row pattern, and a set of rules on a stream is of patterns.\n"
+                "  Start a query of its own: RowPattern.parse(…).match(stream).start(…)."
+            )
         self.bound = BoundRules(rules, rows, order_by, columns, plan_of)
         self.time = EventTime(rows, self.bound.order_by, timing)
         self.buckets_given: int | None = None
@@ -92,7 +98,7 @@ class RulesStreamPlan:
     def session(self) -> SparkSession:
         return self.bound.rows.sparkSession
 
-    def with_rules(self, rules: Sequence[Rule]) -> RulesStreamPlan:
+    def with_rules(self, rules: Sequence[AnyRule]) -> RulesStreamPlan:
         """The plan of another set of rules on the same stream."""
         return RulesStreamPlan(rules, *self.given)
 
@@ -151,7 +157,7 @@ class RulesStreamPlan:
         parts = self.bound.conditions()
         texts = {str(part): part for part in parts}
         fingerprints = {name: self._fingerprint(name, timeouts) for name in self.bound.plans}
-        rules = {rule.name: written(rule) for rule in self.bound.rules}
+        rules = {rule.name: written(rule) for rule in patterns_of(self.bound.rules)}
         registry, changes = self.registry.with_rules(fingerprints, list(texts), rules)
         if registry != self.registry:
             self.checkpoint.keep_rules(registry.to_json())

@@ -16,12 +16,13 @@ import pyarrow as pa
 from cepheid.engine.matcher import match_partitions
 from cepheid.rows.arrange import Arranged, arrange
 from cepheid.rows.columns import check_range
-from cepheid.rows.rule_matches import assemble_rule
+from cepheid.rows.rule_matches import assemble_rule, in_schema
 from cepheid.rows.views import Words, integers
 from cepheid.rule import named
 from cepheid.spark.cells import cells_of, narrowed
 from cepheid.spark.rules.bound import RuleWork
 from cepheid.spark.rules.conditions import Bits, word_name
+from cepheid.spark.rules.row_rules import RowRuleWork
 from cepheid.spark.workers import BUCKET, PAYLOAD, encoded_keys, gathered, refuse_nulls, unpacked
 
 GROUP = b"cepheid.key"
@@ -67,14 +68,26 @@ class PackRules:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for table in gathered(batches):
             words = self.bits.words_of(table)
-            unordered = np.zeros(table.num_rows, bool)
-            for name in self.order_by:
-                if table[name].null_count:
-                    unordered |= table[name].is_null().to_numpy()
             for number, group in enumerate(self.groups):
-                rows = group.rows(words, table.num_rows, unordered)
+                rows = self.rows(table, words, number)
                 if len(rows):
                     yield self._packed(table, words, number, group, rows)
+
+    def rows(self, table: pa.Table, words: Words, number: int) -> npt.NDArray[np.int64]:
+        """The rows that are packed for a key: those that some rule wants, and those without a place in the order."""
+        unordered = np.zeros(table.num_rows, bool)
+        for name in self.order_by:
+            if table[name].null_count:
+                unordered |= table[name].is_null().to_numpy()
+        return self.groups[number].rows(words, table.num_rows, unordered)
+
+    def columns(self, table: pa.Table, number: int) -> pa.Table:
+        """What travels of a table for a key, beside the words."""
+        return table.select(list(self.groups[number].columns))
+
+    def once(self, group: Group) -> tuple[str, ...]:
+        """The columns whose strings are written once a cell."""
+        return group.partition_by
 
     def _packed(
         self, table: pa.Table, words: Words, number: int, group: Group, rows: npt.NDArray[np.int64]
@@ -84,11 +97,11 @@ class PackRules:
         order = np.argsort(small, kind="stable")
         names, begins = np.unique(buckets[order], return_index=True)
         places = rows[order]
-        travelling = table.select(list(group.columns)).take(pa.array(places))
+        travelling = self.columns(table, number).take(pa.array(places))
         for word in group.words:
             travelling = travelling.append_column(word_name(word), pa.array(words[word][places].view(np.int64)))
         packed = narrowed(travelling).combine_chunks().replace_schema_metadata({GROUP: str(number)})
-        cells = cells_of(packed, [*begins, len(order)], group.partition_by)
+        cells = cells_of(packed, [*begins, len(order)], self.once(group))
         return pa.RecordBatch.from_arrays([pa.array(names + group.first_bucket, pa.int32()), cells], [BUCKET, PAYLOAD])
 
 
@@ -99,6 +112,8 @@ class MatchRules:
     groups: tuple[Group, ...]
     rules: tuple[tuple[RuleWork, ...], ...]
     """The rules of each key."""
+    row_rules: tuple[tuple[RowRuleWork, ...], ...]
+    """Those that are row patterns."""
     order_by: tuple[str, ...]
     schema: pa.Schema
     timeouts: bool
@@ -116,6 +131,11 @@ class MatchRules:
             words = {word: integers(events.column(word_name(word))) for word in group.words}
             for rule in self.rules[number]:
                 found = self._matches(rule, events, words)
+                if found is not None:
+                    yield from found.combine_chunks().to_batches(max_chunksize=10_000)
+            for row_rule in self.row_rules[number]:
+                with named(f"rule {row_rule.shape.rule!r}"):
+                    found = row_rule.matches(events, words, self.schema)
                 if found is not None:
                     yield from found.combine_chunks().to_batches(max_chunksize=10_000)
 
@@ -137,11 +157,7 @@ def in_slots(table: pa.Table, rule: RuleWork, schema: pa.Schema) -> pa.Table:
     """A rule's matches with the columns that all rules have."""
     slots = dict(rule.renamed)
     table = table.rename_columns([slots.get(name, name) for name in table.column_names])
-    columns = [
-        table[field.name] if field.name in table.column_names else pa.nulls(table.num_rows, field.type)
-        for field in schema
-    ]
-    return pa.table(columns, schema.names)
+    return in_schema(table, schema)
 
 
 def _by_group(batches: Iterable[pa.RecordBatch]) -> dict[int, pa.RecordBatch]:

@@ -41,6 +41,8 @@ COUNTED = (
     "pending_change",
     "state_bytes",
     "written_bytes",
+    "broken",
+    "unmatched",
 )
 
 
@@ -70,6 +72,9 @@ class Account:
     pending_change: int
     state_bytes: int
     written_bytes: int
+    broken: int = 0
+    """These two where they are looked for."""
+    unmatched: int = 0
 
 
 def account(progress: Mapping[str, Any]) -> Account | None:
@@ -79,7 +84,7 @@ def account(progress: Mapping[str, Any]) -> Account | None:
         return None
     counts = _by_name(observed[OBSERVED])
     rows = _by_name(observed.get(READ, {})).get("rows", 0)
-    own = {name: counts[name] for name in COUNTED if name not in ("events", "runs", "pending")}
+    own = {name: counts.get(name, 0) for name in COUNTED if name not in ("events", "runs", "pending")}
     return Account(batch=progress["batchId"], rows=rows, irrelevant=rows - counts["events"], **own)
 
 
