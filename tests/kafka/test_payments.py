@@ -13,7 +13,6 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -47,10 +46,9 @@ def payments(maven: ModuleType) -> ModuleType:
     import broker
     import payments
 
-    with skipped_where_unreachable(maven), ThreadPoolExecutor() as both:  # each is a JVM that asks a repository
-        jars = [both.submit(maven.fetched, "broker", broker.JARS), both.submit(payments.connector)]
-        for fetched in jars:
-            fetched.result()
+    with skipped_where_unreachable(maven):
+        maven.fetched("broker", broker.JARS)
+        payments.connector()
     return payments
 
 
