@@ -240,4 +240,18 @@ FURTHER: list[Mistake] = [
         Kind.VALUE,
         "x",
     ),
+    Mistake(
+        "a loop that ends its own run",
+        A.next("b")
+        .where(_is("b"))
+        .times_or_more(2)
+        .consecutive()
+        .not_next("more")
+        .where(_is("b"))
+        .followed_by("c")
+        .where(_is("c"))
+        .within(90),
+        _letters("abbbcabbc"),
+        Kind.OWN_RUN,
+    ),
 ]

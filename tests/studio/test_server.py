@@ -15,7 +15,9 @@ import pyarrow.parquet as pq
 import pytest
 from explain.mistakes import SHOP
 
-from cepheid import InputError, Pattern
+from cepheid import InputError, Pattern, RowPattern
+from cepheid.cli.job_file import read_job
+from cepheid.cli.patterns import load_row_pattern
 from cepheid.rules.files import read_file
 from cepheid.studio.sample import Form, Sample, parse_sample, read_sample
 from cepheid.studio.trying import Request, attempt
@@ -97,7 +99,7 @@ def test_sase_json_and_row_patterns(client: TestClient) -> None:
     )
     for text in (clause, f"MATCH_RECOGNIZE ({clause})"):
         answer = _try(client, text)
-        assert answer["count"] == 8 and "error" not in answer and answer["outline"]
+        assert answer["count"] == 8 and "error" not in answer and answer["diagram"].startswith("<svg")
 
 
 def test_copies_run(client: TestClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,7 +115,10 @@ def test_copies_run(client: TestClient, tmp_path: Path, monkeypatch: pytest.Monk
     (tmp_path / "bought.toml").write_text(made["rule"], encoding="utf-8")
     assert read_file(tmp_path / "bought.toml", "bought.toml").rule.tree == Pattern.parse(CART).tree
     clause = "ORDER BY t MEASURES LAST(t) AS at PATTERN (A+) DEFINE A AS price > 0"
-    exec(_try(client, clause)["copies"]["Python"], scope)
+    made = _try(client, clause)["copies"]
+    (tmp_path / "job.toml").write_text(made["job file"], encoding="utf-8")
+    assert load_row_pattern(read_job("job.toml", []).pattern) == RowPattern.parse(clause)
+    exec(made["Python"], scope)
     assert len(scope["found"].matches) == 1
 
 

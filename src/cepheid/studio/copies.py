@@ -51,11 +51,8 @@ class Taken:
 
 def copies(taken: Taken) -> dict[str, str]:
     """The pattern in each form, by the name of the form."""
-    found = {"Python": as_python(taken)}
-    if not taken.is_clause:
-        found["job file"] = as_job(taken)
-        found["rule"] = as_rule(taken)
-    return found
+    found = {"Python": as_python(taken), "job file": as_job(taken)}
+    return found if taken.is_clause else found | {"rule": as_rule(taken)}
 
 
 def as_python(taken: Taken) -> str:
@@ -79,17 +76,18 @@ def as_python(taken: Taken) -> str:
 
 
 def as_job(taken: Taken) -> str:
-    """A job for `cepheid run`."""
+    """A job for `cepheid run`; a clause says itself what `[match]` would."""
     form, options = _SOURCES[taken.sample.form]
     if form == "json" and taken.times:
         options = [*options, "inferTimestamp = true"]
     needed = f"options = {{ {', '.join(options)} }}\n" if options else ""
     typed = f"type_column = {_toml(taken.type_column)}\n" if taken.type_column else ""
+    columns = _toml_list("partition_by", taken.keys) + _toml_list("order_by", taken.order)
     return (
         f"[source]\npath = {_toml(taken.sample.name or 'events/')}\nformat = {_toml(form)}\n{needed}\n"
         f"[pattern]\ntext = {_toml(taken.text)}\n{typed}\n"
-        f"[match]\n{_toml_list('partition_by', taken.keys)}{_toml_list('order_by', taken.order)}\n"
-        '[sinks.matches]\npath = "out/matches"\nmode = "overwrite"\n'
+        + ("" if taken.is_clause else f"[match]\n{columns}\n")
+        + '[sinks.matches]\npath = "out/matches"\nmode = "overwrite"\n'
     )
 
 

@@ -97,7 +97,7 @@ def _row_pattern(sample: Sample, request: Request) -> dict[str, Any]:
     return {
         "count": number,
         "matches": _table(found.matches_table, number),
-        "outline": str(pattern.diagram("text")),
+        "diagram": str(pattern.diagram()),
         "notation": str(pattern),
         "copies": copies(Taken(text, [], [], "", sample, is_clause=True)),
     }

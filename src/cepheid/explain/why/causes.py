@@ -16,6 +16,7 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
+from cepheid.conditions.self_defeating import self_defeating
 from cepheid.explain.text.outline import skip_text
 from cepheid.explain.why import experiments
 from cepheid.explain.why.case import Case
@@ -65,7 +66,8 @@ _ORDER = [
 def reasons(case: Case) -> list[Reason]:
     """The likely causes, each kind and element once."""
     found: dict[tuple[Kind, str | None], Reason] = {}
-    for reason in _with_matches(case) if case.matches else _without_matches(case):
+    own = [Reason(Kind.OWN_RUN, sentence) for sentence in self_defeating(case.tree)]
+    for reason in (*own, *(_with_matches(case) if case.matches else _without_matches(case))):
         found.setdefault((reason.kind, reason.element), reason)
     return list(found.values())[:5]
 

@@ -124,6 +124,7 @@ class Kind(Enum):
     WHOLE = "whole loop"
     LOOP = "too few repetitions"
     HAVING = "having"
+    OWN_RUN = "a loop that ends its own run"
     CONDITION = "condition on earlier events"
     PART = "condition"
     SKIP = "skip strategy"
