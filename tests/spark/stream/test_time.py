@@ -54,6 +54,9 @@ def test_a_trigger_is_a_text_or_what_spark_takes() -> None:
     for wrong in ({"every": "1 second"}, {"once": True, "availableNow": True}, ["1 second"]):
         with pytest.raises(InputError, match="is not a trigger"):
             trigger_of(wrong)  # type: ignore[arg-type]
+    for name in ("realTime", "continuous"):
+        with pytest.raises(InputError, match="without micro-batches"):
+            trigger_of({name: "5 seconds"})
 
 
 def test_what_the_watermark_will_be_is_known_unless_another_one_may_hold_it_back(spark: SparkSession) -> None:

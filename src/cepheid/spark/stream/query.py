@@ -34,7 +34,8 @@ ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvi
 CELLS_OF_A_TASK = 16
 """Cells whose rows one task writes: with few matches most tasks, and files, would be next to empty."""
 NOW = {"availableNow": True}
-_TRIGGERS = ("processingTime", "availableNow", "once", "continuous", "realTime")
+_TRIGGERS = ("processingTime", "availableNow", "once")
+_WITHOUT_MICRO_BATCHES = ("continuous", "realTime")
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +175,11 @@ def trigger_of(given: str | Mapping[str, Any] | None) -> dict[str, Any]:
         if given.strip().lower() == "available now":
             return dict(NOW)
         return {"processingTime": duration(given, "trigger", ', or "available now"')}
+    if isinstance(given, Mapping) and any(name in _WITHOUT_MICRO_BATCHES for name in given):
+        raise InputError(
+            f"trigger={given!r}: Spark runs no stateful operator of Python without micro-batches.\n"
+            '  Use a short processing time, such as "1 second", and a small watermark or time="arrival".'
+        )
     if not isinstance(given, Mapping) or len(given) > 1 or any(name not in _TRIGGERS for name in given):
         raise InputError(f"trigger={given!r} is not a trigger.\n  {_TRIGGER_REMEDY}")
     return dict(given)
