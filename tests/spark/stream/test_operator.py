@@ -114,9 +114,9 @@ def play(stream: OperatorStream, rows: list[dict[str, Any]], sizes: list[int], d
 
 
 def ends_as_batch_does(tree: PatternTree, in_time: list[dict[str, Any]], watermark: int) -> bool:
-    """The end of the input comes where time is (rules 6 and 10). On a stream that is the watermark, which other keys may
-    have moved further than the key's own last event; batch knows only that one. In between, a count window does not end
-    yet, and windows since a previous event may, before the end decides matches that forbid their timeouts."""
+    """The end of the input comes where time is (rules 6 and 10). On a stream that is the watermark, which other keys
+    may have moved further than the key's own last event; batch knows only that one. In between, a count window does not
+    end yet, and windows since a previous event may, before the end decides matches that forbid their timeouts."""
     last = {row["key"]: row["ts"] for row in sorted(in_time, key=lambda row: row["ts"])}
     has_one_window = not isinstance(tree.window, EventCount) and all(
         span is tree.window for span, _, _ in lengths(tree)
