@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import TypeAlias
 
-from cepheid.errors import CepheidError, ConditionError, MalformedPatternError
+from cepheid.errors import CepheidError, ConditionError, InputError, MalformedPatternError
 from cepheid.options import Asked
 from cepheid.rowpattern.model import RowPattern
 from cepheid.syntax.json_format import from_json, to_json
@@ -71,6 +72,13 @@ def patterns_of(rules: Iterable[AnyRule]) -> tuple[Rule, ...]:
 def row_patterns_of(rules: Iterable[AnyRule]) -> tuple[RowRule, ...]:
     """The rules that are row patterns."""
     return tuple(rule for rule in rules if isinstance(rule, RowRule))
+
+
+def unknown_rule(name: object, known: Collection[str]) -> InputError:
+    """There is no rule of that name."""
+    close = get_close_matches(str(name), known, 3, 0.5) or list(known)[:10]
+    more = f" and {len(known) - len(close)} more" if len(known) > len(close) else ""
+    return InputError(f"there is no rule {name!r}.\n  There are: {', '.join(close) or 'none'}{more}.")
 
 
 def written(rule: Rule) -> str:

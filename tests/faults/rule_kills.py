@@ -72,6 +72,7 @@ class Rules:
 
     def change(self, number: int) -> None:
         """Add, change or remove a rule, in turn; then at random. Now and then break a file that is right."""
+        self.mend()  # a directory in which nothing is right cannot be started with
         kind = number % 3 if number < 3 else self.chance.randrange(3)
         if kind == 0 and len(self.texts) < 5:
             self._write(f"added {number}", self._unused())

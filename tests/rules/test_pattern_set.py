@@ -168,7 +168,7 @@ def test_rules_are_read_from_files(tmp_path: Path) -> None:
         (("= 5\n", "= \n"), "bad.toml, line 7, column 9: this is not TOML"),
         (("least = 5", "most = 5"), "bad.toml, line 6: 'most' has a value, but no condition has :most"),
         (("least = 5", ""), "bad.toml, line 6: :least has no value"),
-        (('severity = "high"', 'partition_by = { k = "x" }'), "bad.toml, line 3: its partition_by is given by step"),
+        (('"stock"\nsev', '{ k = "x" }\nsev'), "bad.toml, line 2: its partition_by is given by step"),
         (('"high"', "7"), "bad.toml, line 3: severity = 7 is not a string"),
         (("high = 2", "high = 8"), r"bad.toml, \[\[examples\]\] 1: the match .* 8 is not one of the 3 events"),
         (("high = 2", "hihg = 2"), r"bad.toml, \[\[examples\]\] 1: .*'hihg', which is not a variable"),

@@ -4,8 +4,8 @@ The chain: `files` reads rules from text; `pattern_set` is the face; `examples` 
 `directory` is a directory of rule files that a stream watches.
 """
 
-from cepheid.rule import Rule
+from cepheid.rule import RowRule, Rule
 from cepheid.rules.directory import Directory, directory
 from cepheid.rules.pattern_set import PatternSet
 
-__all__ = ["Directory", "PatternSet", "Rule", "directory"]
+__all__ = ["Directory", "PatternSet", "RowRule", "Rule", "directory"]

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from cepheid.errors import InputError
 from cepheid.explain.results import FEW, counted, to_html, to_text
 from cepheid.options import count, yes_or_no
 from cepheid.rows.in_memory import listed
+from cepheid.rule import unknown_rule
 
 if TYPE_CHECKING:
     from cepheid.explain.found import FoundRows
@@ -47,7 +47,7 @@ class FoundByRules:
 
     def __getitem__(self, name: str) -> FoundRows:
         if name not in self._singles:
-            raise InputError(f"there is no rule {name!r}.\n  There are: {', '.join(self._singles)}.")
+            raise unknown_rule(name, self._singles)
         if name not in self._asked:
             self._asked[name] = self._singles[name]()
         return self._asked[name]

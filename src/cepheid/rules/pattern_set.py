@@ -18,7 +18,7 @@ from cepheid.options import Asked, Limits, Movement, Nulls, Time, bucket_count, 
 from cepheid.pattern import Pattern
 from cepheid.row_pattern import RowPattern
 from cepheid.rowpattern.model import RowPattern as Clause
-from cepheid.rule import AnyRule, RowRule, Rule, named
+from cepheid.rule import AnyRule, RowRule, Rule, named, unknown_rule
 from cepheid.rules.texts import pattern_of
 
 if TYPE_CHECKING:
@@ -57,10 +57,13 @@ class PatternSet:
             made = [made_rule(name, pattern, partition_by) for name, pattern in rules.items()]
         else:
             made = [_checked(rule) for rule in rules]
-        self._rules: dict[str, AnyRule] = {}
+        by_name: dict[str, AnyRule] = {}
         for rule in made:
-            _refuse_double(rule, self._rules)
-            self._rules[rule.name] = rule
+            other = by_name.setdefault(rule.name.lower(), rule)
+            if other is not rule:
+                places = f" ({other.place} and {rule.place})" if other.place or rule.place else ""
+                raise InputError(f"there are two rules named {rule.name!r}{places}.\n  Give each its own name.")
+        self._rules: dict[str, AnyRule] = {rule.name: rule for rule in made}
 
     def add(
         self,
@@ -79,7 +82,6 @@ class PatternSet:
         match; `severity` and `tags` are reported with it.
         """
         rule = made_rule(name, pattern, partition_by, measures, severity, tags)
-        _refuse_double(rule, self._rules)
         return PatternSet([*self._rules.values(), rule])
 
     def remove(self, name: str) -> PatternSet:
@@ -225,7 +227,7 @@ class PatternSet:
 
     def __getitem__(self, name: str) -> AnyRule:
         if name not in self._rules:
-            raise InputError(f"there is no rule {name!r}.\n  There are: {', '.join(self._rules) or 'none'}.")
+            raise unknown_rule(name, self._rules)
         return self._rules[name]
 
     def __contains__(self, name: object) -> bool:
@@ -300,10 +302,3 @@ def _checked(rule: object) -> AnyRule:
     for name, text in rule.measures:
         check_text(text, f"measure {name!r}")
     return rule
-
-
-def _refuse_double(rule: AnyRule, known: Mapping[str, AnyRule]) -> None:
-    other = next((one for name, one in known.items() if name.lower() == rule.name.lower()), None)
-    if other is not None:
-        places = f" ({other.place} and {rule.place})" if other.place or rule.place else ""
-        raise InputError(f"there are two rules named {rule.name!r}{places}.\n  Give each its own name.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import random
 import threading
 from collections import Counter
@@ -173,3 +174,18 @@ def test_the_registry_keeps_rules_as_they_were_last_seen() -> None:
     assert registry.rules() == [rule]
     callable_rule = PatternSet({"b": Pattern.begin("x").where(lambda event, taken: True)})["b"]
     assert written(callable_rule) == ""
+
+
+def test_the_work_of_a_thousand_rules_would_be_small_enough_for_spark() -> None:
+    stream = RulesStream(SCHEMA, "key", ["ts", "id"])
+    texts = {
+        f"rule {n}": f"a[name = 'a' AND price > {n}] ~> b[name = 'b' AND price > a.price] within {n + 1} minutes"
+        for n in range(100)
+    }
+    stream.start({name: Pattern.parse(text).tree for name, text in texts.items()})
+    work = stream.tester.processor.work
+    packed = pickle.dumps(work)
+    assert len(packed) < 60_000  # Spark's limit is a megabyte
+    again = pickle.loads(packed)
+    assert again.start == work.start and len(again.groups[0].instances) == 100
+    assert pickle.loads(packed) is again

@@ -33,6 +33,7 @@ from __future__ import annotations
 import numpy as np
 
 from cepheid.engine.kernel.compiling import compiled, inlined
+from cepheid.engine.kernel.entrances import entrance
 from cepheid.engine.kernel.layout import Q_PROBLEM
 from cepheid.engine.kernel.machine import evaluate, update_registers
 from cepheid.engine.kernel.row_layout import *
@@ -171,7 +172,7 @@ def remembered(states, stamps, stamp, slot, row, registers, depth):
     return False
 
 
-@compiled
+@entrance(few=1_000)
 def scan(
     instructions,
     tests,

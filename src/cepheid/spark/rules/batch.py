@@ -18,14 +18,13 @@ from pyspark.sql import functions as F
 from cepheid.conditions.expression import Expression
 from cepheid.conditions.printing import quoted
 from cepheid.engine.tables.model import Options
-from cepheid.errors import InputError
 from cepheid.explain import Explanation
 from cepheid.explain.rules import explain_rules
 from cepheid.explain.text.document import Record, Section
 from cepheid.options import Asked, Limits, Movement, count, yes_or_no
 from cepheid.rows.row_rules import in_set
 from cepheid.rows.views import ALWAYS, WORD
-from cepheid.rule import AnyRule, RowRule, Rule
+from cepheid.rule import AnyRule, RowRule, Rule, unknown_rule
 from cepheid.spark.batch import BatchPlan, Found
 from cepheid.spark.buckets import bucket_count, estimated_bytes, parallelism
 from cepheid.spark.frames import arrow_schema
@@ -104,8 +103,7 @@ class RulesPlan:
         """The plan of one rule by itself."""
         rule = next((rule for rule in self.bound.rules if rule.name == name), None)
         if rule is None:
-            known = ", ".join(rule.name for rule in self.bound.rules)
-            raise InputError(f"there is no rule {name!r}.\n  There are: {known}.")
+            raise unknown_rule(name, [rule.name for rule in self.bound.rules])
         bound, asked = self.bound, Asked(rule.measures, self.columns)
         if isinstance(rule, RowRule):
             clause = in_set(rule.clause, bound.order_by, rule.clause.rows)

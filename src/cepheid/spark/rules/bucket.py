@@ -12,9 +12,13 @@ events of its lifetime, whatever the bits of earlier events meant.
 
 from __future__ import annotations
 
+import pickle
 import uuid
+import zlib
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -87,11 +91,18 @@ class RulesWork:
     identity: str
     is_arrival: bool = False
     on_error: str = "stop"
+    lag_ms: int | None = None
     start: str = field(default_factory=lambda: uuid.uuid4().hex)
 
     @property
     def only_counts(self) -> bool:
         return False
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Compressed: Spark starts a stateful query only with work of less than a megabyte, and a thousand rules, which
+        are much alike, have more."""
+        fields_of = {one.name: getattr(self, one.name) for one in fields(self)}
+        return _unpacked, (zlib.compress(pickle.dumps(fields_of), 1),)
 
     def new_bucket(self) -> RulesBucket:
         """A bucket without keys."""
@@ -100,6 +111,12 @@ class RulesWork:
     def saved_bucket(self, saved: bytes, what: str) -> RulesBucket:
         """The bucket that was written, by whatever set of rules."""
         return RulesBucket.from_bytes(self, saved, what)
+
+
+@lru_cache(maxsize=2)
+def _unpacked(packed: bytes) -> RulesWork:
+    """The work that was compressed; a worker reads it once, not with each micro-batch."""
+    return RulesWork(**pickle.loads(zlib.decompress(packed)))
 
 
 class RuleRuns:

@@ -68,14 +68,26 @@ class PackRules:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for table in gathered(batches):
             words = self.bits.words_of(table)
-            unordered = np.zeros(table.num_rows, bool)
-            for name in self.order_by:
-                if table[name].null_count:
-                    unordered |= table[name].is_null().to_numpy()
             for number, group in enumerate(self.groups):
-                rows = group.rows(words, table.num_rows, unordered)
+                rows = self.rows(table, words, number)
                 if len(rows):
                     yield self._packed(table, words, number, group, rows)
+
+    def rows(self, table: pa.Table, words: Words, number: int) -> npt.NDArray[np.int64]:
+        """The rows that are packed for a key: those that some rule wants, and those without a place in the order."""
+        unordered = np.zeros(table.num_rows, bool)
+        for name in self.order_by:
+            if table[name].null_count:
+                unordered |= table[name].is_null().to_numpy()
+        return self.groups[number].rows(words, table.num_rows, unordered)
+
+    def columns(self, table: pa.Table, number: int) -> pa.Table:
+        """What travels of a table for a key, beside the words."""
+        return table.select(list(self.groups[number].columns))
+
+    def once(self, group: Group) -> tuple[str, ...]:
+        """The columns whose strings are written once a cell."""
+        return group.partition_by
 
     def _packed(
         self, table: pa.Table, words: Words, number: int, group: Group, rows: npt.NDArray[np.int64]
@@ -85,11 +97,11 @@ class PackRules:
         order = np.argsort(small, kind="stable")
         names, begins = np.unique(buckets[order], return_index=True)
         places = rows[order]
-        travelling = table.select(list(group.columns)).take(pa.array(places))
+        travelling = self.columns(table, number).take(pa.array(places))
         for word in group.words:
             travelling = travelling.append_column(word_name(word), pa.array(words[word][places].view(np.int64)))
         packed = narrowed(travelling).combine_chunks().replace_schema_metadata({GROUP: str(number)})
-        cells = cells_of(packed, [*begins, len(order)], group.partition_by)
+        cells = cells_of(packed, [*begins, len(order)], self.once(group))
         return pa.RecordBatch.from_arrays([pa.array(names + group.first_bucket, pa.int32()), cells], [BUCKET, PAYLOAD])
 
 

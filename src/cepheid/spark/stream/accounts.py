@@ -26,8 +26,9 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from cepheid.spark.stream.time import REASON
 
-OBSERVED, READ = "cepheid", "cepheid.read"
-"""The names of the counts in a query's progress: what the operator counts, and the rows that come."""
+OBSERVED, READ, HISTORY = "cepheid", "cepheid.read", "cepheid.history"
+"""The names of the counts in a query's progress: what the operator counts, the rows that come, and those of a
+history."""
 COUNTED = (
     "events",
     "late",
@@ -83,7 +84,7 @@ def account(progress: Mapping[str, Any]) -> Account | None:
     if OBSERVED not in observed:
         return None
     counts = _by_name(observed[OBSERVED])
-    rows = _by_name(observed.get(READ, {})).get("rows", 0)
+    rows = sum(_by_name(observed.get(name, {})).get("rows", 0) for name in (READ, HISTORY))
     own = {name: counts.get(name, 0) for name in COUNTED if name not in ("events", "runs", "pending")}
     return Account(batch=progress["batchId"], rows=rows, irrelevant=rows - counts["events"], **own)
 

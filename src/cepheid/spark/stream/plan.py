@@ -185,6 +185,7 @@ class StreamPlan(Plan):
             self.timing.is_arrival,
             on_error,
             self._leftover_work(),
+            None if self._times else self.time.lag_ms(self.rows),
         )
 
     def _leftover_work(self) -> LeftoverWork | None:

@@ -22,6 +22,7 @@ from pyspark.sql.types import DateType, LongType, StructField, StructType, Times
 from cepheid.conditions.printing import quoted
 from cepheid.errors import InputError
 from cepheid.options import duration, one_of
+from cepheid.spark.buckets import plan_text
 from cepheid.spark.shipping import mapped
 from cepheid.syntax.durations import to_span
 
@@ -148,6 +149,13 @@ class EventTime:
     def _delay(self) -> str:
         return f"{self.timing.delay_ms} milliseconds"
 
+    def lag_ms(self, rows: DataFrame) -> int | None:
+        """How far behind the latest event of a micro-batch Spark's watermark is, at most, in the next one; None where
+        that is not known: Spark takes the least of all watermarks, and the stream may have others inside."""
+        if self.timing.is_arrival or self.has_own_watermark or "EventTimeWatermark" in plan_text(rows, "extended"):
+            return None
+        return self.timing.delay_ms
+
     def travelling(self) -> list[Column]:
         """What travels of the time beside the user's columns."""
         return [F.col(REASON), F.unix_micros(WATERMARKED).alias(TIME)]
@@ -211,6 +219,11 @@ def without_watermark(field: StructField) -> Column:
 def from_spark(watermark_ms: int) -> int:
     """Spark's watermark in the engine's microseconds."""
     return 1000 * watermark_ms if watermark_ms > 0 else NO_WATERMARK  # 0: Spark has seen no time yet
+
+
+def watermark_after(latest: int, lag_ms: int) -> int:
+    """Where the watermark is at least after a micro-batch with an event of this time: known before Spark says so."""
+    return from_spark(latest // 1000 - lag_ms)
 
 
 def timer_for(deadline: int | None, watermark_ms: int) -> int | None:

@@ -44,7 +44,7 @@ class OpenRows:
         """What is decided when these rows have come."""
         new = [] if rows is None else [rows]
         before = self._last(self.scan.context) if self.scan.count else self._pieces
-        tail = pa.concat_tables([*before, *new]).combine_chunks()
+        tail = pa.concat_tables([self._pieces[0].slice(0, 0), *before, *new]).combine_chunks()
         self._pieces += new
         values = RowValues(tail, np.array([0, tail.num_rows]), self.work.computed)
         own = self.work.own(tail)

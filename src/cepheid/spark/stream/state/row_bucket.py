@@ -61,6 +61,8 @@ class RowStreamWork(RowWork):
     is_arrival: bool = False
     on_error: str = "stop"
     """What becomes of rows that the engine cannot handle (see `poison`)."""
+    lag_ms: int | None = None
+    """How far Spark's watermark is behind the latest event, where that is known (see `time.EventTime.lag_ms`)."""
     start: str = field(default_factory=lambda: uuid.uuid4().hex)
     """Names this start of the query (see `state.store`)."""
 
