@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 
 from cepheid import InputError, Pattern, skip
 from cepheid.explain.why.model import Kind
+from cepheid.reference.tracing import EventClass
 from cepheid.spark.batch import Found
 
 STRICT = (
@@ -85,6 +86,14 @@ def test_what_only_spark_computes_is_explained_with_its_values(shop: DataFrame) 
     assert isinstance(found, Found)
     told = [(row["id"], row["reason"], row["event"]["kind"]) for row in found.broken.collect()]
     assert sorted(told) == [(key, "strict link broken", "view") for key in range(8)]
+
+
+def test_rows_without_a_time_are_counted_as_rejected(shop: DataFrame) -> None:
+    some = shop.withColumn("t", F.when(F.col("kind") != "leave", F.col("t")))
+    why = PAIR.why(some, **BY, nulls="drop", key={"id": 2})
+    assert (why.extent.events, why.extent.rejected, why.events[EventClass.REJECTED]) == (7, 1, 1)
+    assert sum(why.events.values()) == 8
+    assert str(why).startswith("1 match in 7 rows with id = 2 (1 more without a time)")
 
 
 def test_broken_and_unmatched(shop: DataFrame) -> None:
