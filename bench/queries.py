@@ -101,7 +101,7 @@ def measure(settings: Settings) -> Section:
         ),
         notes=[
             f"Median of {settings.repeat} passes; each begins with empty caches, so that the first parse of a "
-            "condition counts (the corpus repeats its conditions). The kernel is loaded already (see compile).",
+            "condition counts (the corpus repeats its conditions). The kernel is loaded already (see start).",
             "tree: from the query's JSON, checked. conditions: the events as an Arrow table, parse and bind. events: "
             "sort, tests. The published times were taken on another machine.",
         ],

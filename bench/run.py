@@ -16,7 +16,7 @@ from reporting import Section, as_json, as_markdown, environment, headline, show
 from rich.console import Console
 
 SECTIONS = {
-    "compile": "compilation",
+    "start": "start",
     "throughput": "throughput",
     "queries": "queries",
     "waiting": "waiting",
@@ -38,7 +38,7 @@ SECTIONS = {
 }
 """Each section, and the module whose `measure(settings)` gives it. A module with a `draw(section)` gives a picture too.
 Modules are imported when they are needed: some need Spark."""
-GROUPS = {"engine": ("compile", "throughput", "queries", "waiting", "memory", "stocks")}
+GROUPS = {"engine": ("start", "throughput", "queries", "waiting", "memory", "stocks")}
 
 
 def arguments() -> argparse.Namespace:

@@ -2,7 +2,8 @@
 
 Events come at a steady rate, under keys that come and go, so that whatever is not forgotten piles up. Every few seconds
 the memory of all processes and the size of the state are looked at. Judged is what comes behind a warm-up: memory must
-not grow with time, and state must stay within what one window of events takes. Exits with 1 if something grows.
+not grow with time, and state must stay within what one window of events takes. Every event that Spark has read must be
+in exactly one class of the accounts. Exits with 1 if something grows or an event is not accounted for.
 
 The JVM's heap has a fixed size that is resident from the start; what lives in it is counted behind a collection.
 """
@@ -15,7 +16,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
@@ -31,6 +32,7 @@ from rich.console import Console
 
 from cepheid import Pattern
 from cepheid.spark.jobs import stop_between_batches
+from cepheid.spark.stream.accounts import account
 
 RATE = 500
 """Events a second."""
@@ -86,6 +88,45 @@ MEMORY = {
     "heap": "live in the JVM's heap",
 }
 STATE = {"state_bytes": "state", "runs": "live runs", "pending": "waiting events"}
+
+
+class Classes:
+    """Every event in exactly one class: what the accounts of all micro-batches add up to, against the rows that Spark
+    says it has read."""
+
+    def __init__(self) -> None:
+        self.seen = -1
+        self.read = 0
+        self.missed = 0
+        """Micro-batches whose progress was not seen."""
+        self.wrong = 0
+        """Micro-batches whose classes do not add up to the rows that Spark has read."""
+        self.sums = dict.fromkeys(("irrelevant", "late", "rejected", "handled", "waiting"), 0)
+
+    def take(self, progress: Sequence[Mapping[str, Any]]) -> None:
+        for one in progress:
+            if one["batchId"] <= self.seen:
+                continue
+            self.missed += one["batchId"] - self.seen - 1
+            self.seen = one["batchId"]
+            self.read += one["numInputRows"]
+            counted = account(one)
+            if counted is None:
+                self.wrong += 1
+                continue
+            classes = {name: getattr(counted, name) for name in ("irrelevant", "late", "rejected", "handled")}
+            classes["waiting"] = counted.pending_change
+            self.wrong += sum(classes.values()) != one["numInputRows"]
+            for name, number in classes.items():
+                self.sums[name] += number
+
+    def row(self) -> dict[str, Any]:
+        """For the report: right if every row that was read is in one class."""
+        is_right = not self.missed and not self.wrong and self.read == sum(self.sums.values()) and self.read > 0
+        return {"what": f"every one of {self.read:,} events in one class", "right": is_right}
+
+    def described(self) -> str:
+        return ", ".join(f"{number:,} {name}" for name, number in self.sums.items())
 
 
 class Counts:
@@ -149,9 +190,10 @@ def throw_away(rows: DataFrame, batch: int) -> None:
     rows.write.format("noop").mode("overwrite").save()
 
 
-def soak(minutes: float) -> tuple[list[Sample], float]:
-    """Samples over so many minutes, and the CPU seconds that they took."""
+def soak(minutes: float) -> tuple[list[Sample], float, Classes]:
+    """Samples over so many minutes, the CPU seconds that they took, and what became of the events."""
     samples: list[Sample] = []
+    classes = Classes()
     with tempfile.TemporaryDirectory() as place:
         spark = session(place)
         found: Any = PATTERN.match(
@@ -169,14 +211,16 @@ def soak(minutes: float) -> tuple[list[Sample], float]:
             while (seconds := time.monotonic() - begun) < 60 * minutes:
                 query.awaitTermination(BETWEEN_SAMPLES)
                 counts.take(query.recentProgress)
+                classes.take([json.loads(progress.json) for progress in query.recentProgress])
                 if counts.events:
                     memory = memory_of_tree()
                     samples.append(_sample(seconds, memory, _live_heap(spark), counts))
             used = cpu_of_tree() - used
         finally:
             stop_between_batches(query, patience=30)
+            classes.take([json.loads(progress.json) for progress in query.recentProgress])
             spark.stop()
-    return samples, used
+    return samples, used, classes
 
 
 def _sample(seconds: float, memory: Memory, heap: int, counts: Counts) -> Sample:
@@ -234,7 +278,7 @@ def slope(across: Sequence[float], upwards: Sequence[float]) -> float:
     return sum((x - middle) * (y - height) for x, y in zip(across, upwards, strict=True)) / spread if spread else 0.0
 
 
-def report(samples: Sequence[Sample], used: float) -> Section:
+def report(samples: Sequence[Sample], used: float, classes: Classes) -> Section:
     last = samples[-1]
     return Section(
         "soak",
@@ -248,8 +292,9 @@ def report(samples: Sequence[Sample], used: float) -> Section:
             Column("slope", "growth per minute", 3),
             Column("right", "flat"),
         ),
-        judged(samples),
+        [*judged(samples), classes.row()],
         [
+            f"What became of the events: {classes.described()}.",
             f"{RATE} events a second, {KEYS} keys at a time, other ones every {KEY_LIFE} s; a → b+ → c within "
             f"{WINDOW} s; micro-batches of {TRIGGER} s; {used / last.seconds:.2f} cores.",
             "Medians of each third. flat: the last one is at most the second one "
@@ -282,11 +327,11 @@ def main() -> int:
     parser.add_argument("--plot", type=Path, help="draw memory and state over time")
     given = parser.parse_args()
     facts = environment()
-    samples, used = soak(given.minutes)
+    samples, used, classes = soak(given.minutes)
     if len(samples) < 6:
         print("too short: there are fewer than six samples to judge")
         return 1
-    section = report(samples, used)
+    section = report(samples, used, classes)
     show(section, Console(width=None if Console().is_terminal else 160))
     if given.json:
         said = as_json(facts, [section]) | {"samples": [asdict(sample) for sample in samples]}

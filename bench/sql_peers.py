@@ -58,7 +58,8 @@ def of_flink(clause: str, rows: int) -> dict[str, Any]:
     """Flink's request."""
     source = (
         "CREATE TEMPORARY TABLE numbers (i BIGINT) WITH ('connector' = 'datagen', 'fields.i.kind' = 'sequence', "
-        f"'fields.i.start' = '0', 'fields.i.end' = '{rows - 1}', 'number-of-rows' = '{rows}')"
+        f"'fields.i.start' = '0', 'fields.i.end' = '{rows - 1}', 'number-of-rows' = '{rows}', "
+        "'rows-per-second' = '100000000')"
     )
     view = (
         f"CREATE TEMPORARY VIEW made AS SELECT {columns('i', rows // PER_KEY, 'TO_TIMESTAMP_LTZ(i, 3)')} FROM numbers"
@@ -94,7 +95,7 @@ def _cpu(script: Path, request: dict[str, Any]) -> tuple[float, list[Any] | None
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, "ORACLE_SECONDS": "600"},
+        env={**os.environ, "ORACLE_SECONDS": "3600"},
     )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime

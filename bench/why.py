@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from time import perf_counter
+from time import perf_counter, process_time
 
 import pyarrow.parquet as pq
 from batch import KEYS, NARROW, RELAXED
@@ -44,7 +44,10 @@ def measure(settings: Settings) -> Section:
             Shown("bar", "bar"),
             Shown("reached", "reached"),
         ),
-        notes=[f"{CORES} cores, median of {settings.repeat} after one that is not counted, in turn."],
+        notes=[
+            f"{CORES} cores, median of {settings.repeat} after one that is not counted, in turn. Of the studio the "
+            "slowest try: its bar is of elapsed seconds, which need a quiet machine."
+        ],
     )
     by = {"partition_by": "key", "order_by": "ts"}
     with TemporaryDirectory() as place, benchmark_spark() as spark:
@@ -75,17 +78,18 @@ def measure(settings: Settings) -> Section:
 
 def _studio(sample: Sample, settings: Settings) -> dict[str, Cell]:
     """The slowest of several tries, each with another text, after the first."""
-    seconds = []
+    seconds, cpu = [], []
     for number in range(settings.repeat + 1):
         request = Request(
             f"a[name = 'a'] ~> b[name = 'b'] ~> c[name = 'C'] within {10 + number} hours", ["key"], ["ts"]
         )
-        begun = perf_counter()
+        begun, used = perf_counter(), process_time()
         answer = attempt(sample, request)
         seconds.append(perf_counter() - begun)
+        cpu.append(process_time() - used)
         assert "error" not in answer, answer
     slowest = max(seconds[1:])
-    row: dict[str, Cell] = {"case": "a try in the studio, s elapsed", "elapsed": slowest, "bar": STUDIO_BAR}
+    row: dict[str, Cell] = {"case": "a try in the studio", "cpu": max(cpu[1:]), "elapsed": slowest, "bar": STUDIO_BAR}
     if not settings.smoke:
         row["reached"] = slowest <= STUDIO_BAR
     return row

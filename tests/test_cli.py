@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import warnings
 from collections.abc import Callable
 from datetime import datetime
@@ -272,6 +273,41 @@ def test_a_stream_job(run: Run) -> None:
     assert other.stream is not None
     assert other.stream.trigger == "5 seconds" and other.stream.flush
     assert (read.stream.on_error, other.stream.on_error) == ("stop", "stop")
+
+
+def test_a_job_with_several_tables(run: Run) -> None:
+    text = """
+    [sources.network]
+    path = "net"
+    elements = ["net", "scan"]
+    [sources.pipe]
+    path = "pipes"
+    {more}
+    [pattern]
+    file = "pattern.json"
+    [match]
+    partition_by = {{ ip = {{ net = "host_ip", pipe = "source_ip", scan = "host_ip" }} }}
+    [sinks.matches]
+    path = "out"
+    """
+    Path("job.toml").write_text(text.format(more=""), encoding="utf-8")
+    read = read_job("job.toml", [])
+    assert {element: source.path for element, source in read.sources.items()} == {
+        "net": ("net",),
+        "scan": ("net",),
+        "pipe": ("pipes",),
+    }
+    assert read.match["partition_by"]["ip"]["pipe"] == "source_ip"
+    for more, message in {
+        "stream = true": "some of [sources] are streams",
+        "elements = 'net'": "[sources.pipe]: the element 'net' has a table already",
+        "pth = 'x'": "[sources.pipe] has an unknown key 'pth'",
+        "table = 'x'": "[sources.pipe] needs a path or a table",
+        "[source]\npath = 'x'": "a job has [source], or [sources.NAME]",
+    }.items():
+        Path("job.toml").write_text(text.format(more=more), encoding="utf-8")
+        with pytest.raises(InputError, match=re.escape(message)):
+            read_job("job.toml", [])
 
 
 def test_json_is_told_from_a_path(run: Run) -> None:

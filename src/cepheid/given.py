@@ -24,8 +24,11 @@ def events_of(
     from cepheid.rows.given import to_table
     from cepheid.rows.steps import Events, joined
 
-    if not isinstance(events, Mapping) and not isinstance(partition_by, Mapping):
-        return Events.plain(to_table(events), key_of(tree, partition_by), time_zone)
+    if not isinstance(events, Mapping):
+        events = table = to_table(events)
+        partition_by = _with_fields(tree, partition_by, table.column_names)
+        if not isinstance(partition_by, Mapping):
+            return Events.plain(table, key_of(tree, partition_by), time_zone)
     numbers, tables = tables_of(tree, events) if isinstance(events, Mapping) else (None, [events])
     steps = Steps.of(tree, _step_keys(tree, partition_by), numbers)
     return joined(tree, [to_table(table) for table in tables], steps, order_by, time_zone)
@@ -39,8 +42,11 @@ def frame_of(
     from cepheid.spark.session import require_dataframe
     from cepheid.spark.steps import StepTables, require_tables
 
-    if not isinstance(events, Mapping) and not isinstance(partition_by, Mapping):
-        return require_dataframe(events), key_of(tree, partition_by), None
+    if not isinstance(events, Mapping):
+        events = require_dataframe(events)
+        partition_by = _with_fields(tree, partition_by, events.columns)
+        if not isinstance(partition_by, Mapping):
+            return events, key_of(tree, partition_by), None
     numbers, tables = tables_of(tree, events) if isinstance(events, Mapping) else (None, [events])
     steps = Steps.of(tree, _step_keys(tree, partition_by), numbers)
     joined = StepTables(tree, require_tables(tables), steps, order_by)
@@ -64,6 +70,24 @@ def engine_options(limits: Limits) -> Options:
     )
 
 
+def _with_fields(tree: PatternTree, given: Keys, columns: list[str]) -> Keys:
+    """The keys, as keys by step where one of them is a field of a struct, `geo.city`, which is called `city` then."""
+    from cepheid.conditions.printing import quoted
+
+    known = {column.casefold() for column in columns}
+    keys = () if isinstance(given, Mapping) else key_of(tree, given)
+    is_field = [
+        key.casefold() not in known and "." in key and key.split(".")[0].strip("`").casefold() in known for key in keys
+    ]
+    if not any(is_field) or tree.partition_by:
+        return given
+    named = {}
+    for key, field in zip(keys, is_field, strict=True):
+        name = key.split(".")[-1].strip("`") if field else key
+        named[name] = key if field else quoted(key)
+    return named
+
+
 def _step_keys(tree: PatternTree, given: Keys) -> Keys:
     """The keys of a pattern whose elements have keys or tables of their own."""
     if isinstance(given, Mapping) and tree.partition_by:
@@ -72,6 +96,15 @@ def _step_keys(tree: PatternTree, given: Keys) -> Keys:
             f"{list(tree.partition_by)}.\n  Leave one of them out."
         )
     return given if isinstance(given, Mapping) else key_of(tree, given)
+
+
+def refuse_keys_by_step(given: object) -> None:
+    """All rules of a set see the same partitions of one table; keys by step are for a pattern by itself."""
+    if isinstance(given, Mapping):
+        raise InputError(
+            "its partition_by is given by step, which a set of rules does not do.\n"
+            "  Run the pattern by itself, pattern.match(…, partition_by={…}); or compute the key as a column."
+        )
 
 
 def key_of(tree: PatternTree, given: str | Iterable[str] | None) -> tuple[str, ...]:

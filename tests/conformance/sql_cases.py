@@ -53,6 +53,11 @@ class SqlCase:
         return given
 
     @property
+    def is_refused(self) -> bool:
+        """Whether it is an error before any row is read."""
+        return "error" in self.answer and self.answer["error"]["category"] != "skip"
+
+    @property
     def table(self) -> pa.Table:
         kinds = [_TYPES[column["type"]] for column in self.data["columns"]]
         columns = list(zip(*self.data["rows"], strict=True)) or [()] * len(kinds)

@@ -32,6 +32,15 @@ TIME = "__place_in_order"
 PARTS, PARTS_ON_SPARK = 3, 2
 """How many parts the rows come in; on Spark each is a micro-batch, with workers of its own."""
 
+CHEAP = {
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+}
+"""Each case is a query of a few rows: neither workers nor code for many partitions and rows are worth their start."""
+
 
 @dataclass(frozen=True)
 class TimedCase:
@@ -98,8 +107,8 @@ def stream(spark: Any) -> Any:
     """`RowPattern.match` on a streaming DataFrame, flushed at its end."""
     from pyspark.errors import StreamingQueryException
 
-    spark.conf.set("spark.sql.shuffle.partitions", "1")  # a worker for each partition and micro-batch takes time
-    spark.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "false")
+    for name, value in CHEAP.items():
+        spark.conf.set(name, value)
 
     def engine(case: SqlCase) -> pa.Table:
         given, found = timed(case), []

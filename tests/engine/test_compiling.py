@@ -47,7 +47,8 @@ def test_a_package_in_a_zip_shares_what_is_compiled(name: str, tmp_path: Path) -
         for path in root.rglob("*.py"):
             archive.write(path, path.relative_to(root.parent))
     script = (
-        SCRIPT + "from cepheid.engine.kernel import drive; print(drive.__file__, drive.match_sorted.stats.cache_path)"
+        SCRIPT
+        + "from cepheid.engine.kernel import drive; print(drive.__file__, drive.match_sorted.compiled.stats.cache_path)"
     )
     home = {"PYTHONPATH": str(tmp_path / name), "HOME": str(tmp_path / "home")}
     place, file, kept = run(script, CEPHEID_CACHE="", **home).stdout.split()
@@ -55,27 +56,18 @@ def test_a_package_in_a_zip_shares_what_is_compiled(name: str, tmp_path: Path) -
     assert place == kept == str(tmp_path / "home" / ".cache" / "cepheid" / f"kernel-{compiling.SOURCES}")
 
 
-@pytest.mark.parametrize("is_kept", [True, False])
-def test_compiling_is_announced_once(tmp_path: Path, is_kept: bool) -> None:
-    script = SCRIPT + (
-        "compiling.PLACE.mkdir(exist_ok=True)\n"
-        + ("(compiling.PLACE / 'drive.match_sorted-1.nbc').touch()\n" if is_kept else "")
-        + "compiling.announce_compilation(); compiling.announce_compilation()"
-    )
-    told = run(script, CEPHEID_CACHE=str(tmp_path)).stderr.count("compiling the engine")
-    assert told == (0 if is_kept else 1)
-
-
 KEPT = """
 import logging; logging.basicConfig(level=logging.WARNING)
 from cepheid.engine.kernel import compiling
+from cepheid.engine.kernel.entrances import patience
 from twice import twice
-print(twice(21), sum(twice.stats.cache_hits.values()), compiling.PLACE)
+with patience(0):
+    print(twice(21), sum(twice.compiled.stats.cache_hits.values()), compiling.PLACE)
 """
 
 
 def kept_function(directory: Path) -> dict[str, str]:
-    source = "from cepheid.engine.kernel.compiling import allocating\n\n@allocating\ndef twice(x):\n    return 2 * x\n"
+    source = "from cepheid.engine.kernel.entrances import entrance\n\n@entrance()\ndef twice(x):\n    return 2 * x\n"
     (directory / "twice.py").write_text(source)
     path = os.pathsep.join((str(directory), os.environ.get("PYTHONPATH", "")))
     return {"PYTHONPATH": path, "CEPHEID_CACHE": str(directory / "cache")}
@@ -121,3 +113,18 @@ def test_damaged_compiled_code_is_made_anew(tmp_path: Path, ending: str, damage:
     assert done.stdout.split()[:2] == ["42", "0"]
     assert "is damaged and made anew" in done.stderr
     assert run(KEPT, **environment).stdout.split()[:2] == ["42", "1"]
+
+
+def test_compiled_code_of_one_machine_is_kept_by_another(tmp_path: Path) -> None:
+    """What it holds is not compiled again, what it has is not replaced, and nothing is written beside the place."""
+    environment = kept_function(tmp_path)
+    run(KEPT, **environment)
+    there = {**environment, "CEPHEID_CACHE": str(tmp_path / "there")}
+    sent = """
+from cepheid.engine import compiled_code
+compiled_code._MAIN = "twice.twice"
+"""
+    code = run(sent + "print(compiled_code.packed())", **environment).stdout.strip()
+    taken = sent + f"from pathlib import Path\nprint([compiled_code.keep(Path({code!r})) for _ in range(2)])"
+    assert run(taken, **there).stdout.strip() == "[True, False]"
+    assert run(KEPT, **there).stdout.split()[:2] == ["42", "1"]

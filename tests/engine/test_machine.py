@@ -36,6 +36,11 @@ SCHEMA = pa.schema(
 )
 CONDITIONS = [
     "i > LAST(a.i)",
+    "n <= LAST(a.n)",
+    "LAST(a.n) < n",
+    "n = SUM(a.n)",
+    "d < LAST(a.d)",
+    "LAST(a.d) <= d",
     "i + LAST(a.i) > 3",
     "i * LAST(a.i) % 3 = 1",
     "n - SUM(a.n) BETWEEN -5 AND 5",

@@ -14,7 +14,7 @@ pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'ce
 pytest.importorskip("matplotlib", reason="the figures are drawn with matplotlib")
 sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
 
-from soak import MEMORY, Counts, Sample, judged, report, slope
+from soak import MEMORY, Classes, Counts, Sample, judged, report, slope
 
 STEADY = Sample(0.0, 900_000_000, 150_000_000, 600_000_000, 300_000_000, 120_000_000, 2_000_000, 5_000, 2_500, 0, 0)
 
@@ -47,8 +47,35 @@ def test_what_grows_is_told(name: str) -> None:
 
 def test_slopes_and_titles() -> None:
     assert slope([1.0, 2.0, 4.0], [3.0, 5.0, 9.0]) == pytest.approx(2.0)
-    section = report(samples(lambda number: {}), used=179.0)
-    assert section.is_right and "15 minutes, 179 events" in section.title and "0.20 cores" in section.notes[0]
+    classes = Classes()
+    classes.take([progress(0, 10, irrelevant=3, late=1, handled=2, waiting=4)])
+    section = report(samples(lambda number: {}), 179.0, classes)
+    assert section.is_right and "15 minutes, 179 events" in section.title and "0.20 cores" in section.notes[1]
+    assert "3 irrelevant, 1 late, 0 rejected, 2 handled, 4 waiting" in section.notes[0]
+
+
+def progress(batch: int, rows: int, irrelevant: int, late: int, handled: int, waiting: int) -> dict[str, Any]:
+    counts = {"events": rows - irrelevant, "late": late, "rejected": 0, "handled": handled, "pending_change": waiting}
+    return {
+        "batchId": batch,
+        "numInputRows": rows,
+        "observedMetrics": {"cepheid": counts, "cepheid.read": {"rows": rows}},
+    }
+
+
+def test_an_event_in_no_class_or_in_two_is_noticed() -> None:
+    right = [progress(0, 10, 3, 1, 2, 4), progress(1, 5, 0, 0, 9, -4), progress(2, 0, 0, 0, 0, 0)]
+    lost, doubled = progress(1, 5, 0, 0, 8, -4), progress(1, 5, 0, 0, 10, -4)
+    for batches, is_right in (
+        (right, True),
+        ([right[0], lost, right[2]], False),
+        ([right[0], doubled, right[2]], False),
+        ([right[0], right[2]], False),
+    ):
+        classes = Classes()
+        classes.take(batches)
+        classes.take(batches)  # seen before
+        assert classes.row()["right"] is is_right
 
 
 def test_each_micro_batch_counts_once() -> None:

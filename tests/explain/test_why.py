@@ -5,6 +5,7 @@ from __future__ import annotations
 from xml.etree import ElementTree
 
 import pytest
+from explain.further_mistakes import FURTHER
 from explain.mistakes import MISTAKES, Mistake
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -14,13 +15,13 @@ from cepheid import CepheidError, InputError, Pattern
 from cepheid.explain.found import FoundRows
 from cepheid.explain.why.document import Why
 from cepheid.explain.why.model import Role
-from cepheid.reference.tracing import Fate
+from cepheid.reference.tracing import EventClass, Fate
 from cepheid.syntax.tree import PatternTree
 
 A_THEN_C = Pattern.begin("a").where("kind = 'a'").followed_by("c").where("kind = 'c'").within(10)
 Streams = list[tuple[int, str, int | None]]
 streams: st.SearchStrategy[Streams] = st.lists(
-    st.tuples(st.integers(0, 1), st.sampled_from("abcd"), st.one_of(st.integers(0, 9), st.none())),
+    st.tuples(st.integers(0, 2), st.sampled_from("abcd"), st.one_of(st.integers(0, 9), st.none())),
     min_size=1,
     max_size=9,
 )
@@ -30,7 +31,7 @@ def _why(mistake: Mistake) -> Why:
     return mistake.pattern.match_events(mistake.rows, **mistake.arguments).why()
 
 
-@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.name)
+@pytest.mark.parametrize("mistake", [*MISTAKES, *FURTHER], ids=lambda mistake: mistake.name)
 def test_the_cause_of_a_mistake_is_named_first(mistake: Mistake) -> None:
     why = _why(mistake)
     assert why.reasons, str(why)
@@ -42,17 +43,21 @@ def test_the_cause_of_a_mistake_is_named_first(mistake: Mistake) -> None:
 @settings(max_examples=max(60, settings().max_examples // 4), deadline=None)
 @given(st.one_of(patterns(), patterns(beyond=True)), streams)
 def test_the_counts_add_up(tree: PatternTree, stream: Streams) -> None:
-    rows = [
-        {"t": 3 * place, "name": name, "price": price, "key": key} for place, (key, name, price) in enumerate(stream)
+    given = [  # rows of the third key have no time, and are rejected
+        {"t": None if key == 2 else 3 * place, "name": name, "price": price, "key": key}
+        for place, (key, name, price) in enumerate(stream)
     ]
-    assume(not tree.partition_by)
+    rows = [row for row in given if row["t"] is not None]
+    assume(not tree.partition_by and rows)
     try:
-        found = Pattern(tree).match_events(rows, partition_by="key", order_by="t")
+        found = Pattern(tree).match_events(given, partition_by="key", order_by="t", nulls="drop")
     except CepheidError:
         return
     why = found.why()
     elements = [element for element in why.elements if element.role is Role.ELEMENT]
-    assert why.extent.events == why.extent.followed_events == len(rows) == sum(why.events.values())
+    assert why.extent.events == why.extent.followed_events == len(rows)
+    assert why.extent.rejected == why.events.get(EventClass.REJECTED, 0) == len(given) - len(rows)
+    assert sum(why.events.values()) == len(given)
     assert why.matches == len(found) == why.runs.get(Fate.MATCHED, 0)
     runs = sum(why.runs.values())
     assert sum(element.took for element in elements) == runs == why.account.runs

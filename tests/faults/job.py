@@ -45,7 +45,7 @@ been read by then."""
 def spark() -> SparkSession:
     """A Spark that keeps few micro-batches."""
     return (
-        SparkSession.builder.master("local[2]")
+        SparkSession.builder.master(os.environ.get("CEPHEID_TEST_MASTER", "local[2]"))
         .config("spark.ui.enabled", "false")
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.shuffle.partitions", "2")

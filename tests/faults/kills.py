@@ -1,20 +1,18 @@
-"""A job killed again and again gives what the undisturbed events give: `python tests/faults/kills.py --kills 50`.
+"""A job killed again and again gives what the undisturbed events give; `bench/kills.py` does that for long.
 
 Events are written as files, some of them late or with a time that cannot be used. The job is killed with SIGKILL at
 random moments, its JVM with it, and by itself between a sink's write and the commit; then it runs to its end. Its
-outputs are compared with the pattern run over the same events in memory. `--rows`: a row pattern instead of a pattern.
+outputs are compared with the pattern run over the same events in memory.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import random
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections import Counter
 from dataclasses import dataclass
@@ -31,6 +29,8 @@ from job import PATTERN, ROW_PATTERN, SLOW_START
 JOB = Path(__file__).parent / "job.py"
 NOON = datetime(2025, 1, 1, 12)
 OVER = "has been ended by flush=True"
+SIZE = 60
+"""Events of a file."""
 SHORT_LIVED = {"JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
 """For a JVM that lives for seconds: it should not spend them on compiling well."""
 
@@ -43,8 +43,9 @@ class Outcome:
     problems: list[str]
 
 
-def write_events(place: Path, seed: int, batches: int, size: int = 60) -> list[dict[str, Any]]:
-    """Files of events, in disorder within the watermark; some have no usable time and must be rejected."""
+def write_events(place: Path, seed: int, batches: int, size: int = SIZE, keys: int = 1) -> list[dict[str, Any]]:
+    """Files of events, in disorder within the watermark; some have no usable time and must be rejected. `keys`: times
+    eight."""
     chance = random.Random(seed)
     (place / "in").mkdir(parents=True)
     events = []
@@ -53,7 +54,7 @@ def write_events(place: Path, seed: int, batches: int, size: int = 60) -> list[d
         for number in range(size):
             time = NOON + timedelta(seconds=2 * batch + 2.5 * chance.random())
             row = {
-                "key": chance.choice("pqrstuvw"),
+                "key": chance.choice("pqrstuvw") + (str(chance.randrange(keys)) if keys > 1 else ""),
                 "ts": time.isoformat(timespec="milliseconds"),
                 "id": batch * size + number,
                 "name": chance.choice("aabbbcd"),
@@ -144,32 +145,16 @@ def rows_of(place: Path) -> list[dict[str, Any]]:
     return list(ds.dataset(place, format="parquet").to_table().to_pylist())
 
 
-def outcome(place: Path, kills: int, seed: int, batches: int, crashes: int = 1, rows: bool = False) -> Outcome:
-    events = write_events(place, seed, batches)
+def outcome(
+    place: Path,
+    kills: int,
+    seed: int,
+    batches: int,
+    crashes: int = 1,
+    rows: bool = False,
+    size: int = SIZE,
+    keys: int = 1,
+) -> Outcome:
+    events = write_events(place, seed, batches, size, keys)
     done = run_with_kills(place, kills, seed, crashes, rows)
     return Outcome(done, compare(place, events, rows))
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--kills", type=int, default=50)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--rows", action="store_true", help="a row pattern instead of a pattern")
-    arguments = parser.parse_args()
-    total, seed = 0, arguments.seed
-    while total < arguments.kills:
-        with tempfile.TemporaryDirectory() as place:
-            found = outcome(Path(place), kills=7, seed=seed, batches=16, crashes=2, rows=arguments.rows)
-        print(
-            f"seed {seed}: killed {found.kills} times, {'; '.join(found.problems) or 'nothing lost or doubled'}",
-            flush=True,
-        )
-        if found.problems:
-            return 1
-        total, seed = total + found.kills, seed + 1
-    print(f"{total} kills: output equals the undisturbed run")
-    return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -1,4 +1,4 @@
-"""Exactly once, shown by kill -9: three kills here; `python tests/faults/kills.py --kills 50` does more."""
+"""Exactly once, shown by kill -9: three kills here; `python bench/kills.py --count 50` does more."""
 
 from __future__ import annotations
 

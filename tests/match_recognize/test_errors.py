@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from cepheid import RowPattern
 from cepheid.conditions.types import BOOLEAN, LONG, STRING, TIMESTAMP, Schema
-from cepheid.errors import MalformedPatternError
+from cepheid.errors import ConditionError, MalformedPatternError
 from cepheid.match_recognize import read
 from cepheid.rowpattern.binding import bind
 
@@ -101,6 +102,13 @@ def test_error(clause: str, shown: str, words: str) -> None:
     column = carets.index("^")
     assert line[column : column + carets.count("^")] == shown, message
     assert int(first.split("column ")[1].split(":")[0]) == column - 3
+
+
+def test_a_misspelt_function_of_row_patterns() -> None:
+    for written, meant in {"PERV(v)": "prev", "LSAT(v, 1)": "last", "CLASIFIER()": "classifier"}.items():
+        clause = f"PARTITION BY p ORDER BY t PATTERN (A) DEFINE A AS v > {written}"
+        with pytest.raises(ConditionError, match=rf"line 1, column 55.*is not known here(.|\n)*did you mean `{meant}`"):
+            RowPattern.parse(clause).match_events([{"p": 1, "t": 1, "v": 1}])
 
 
 def test_an_unfinished_clause() -> None:

@@ -1,5 +1,5 @@
 """The queries of Flink's documentation page of MATCH_RECOGNIZE, with its rows and its answers, and the forms that
-Databricks' pages name. They run unchanged but for what a remark says.
+Databricks' pages name, with its example. They run unchanged but for what a remark says.
 
 Flink: docs/dev/table/sql/queries/match_recognize. Databricks: sql-ref-syntax-qry-select-match-recognize, -pattern,
 -define and -measures.
@@ -195,6 +195,15 @@ FLINK_SKIPS_TO_THE_START = [
 
 _PRICES = ticker([10, 8, 5, 7, 9, 9])
 DATABRICKS = [
+    # The page's own example: the first and the last moment of each run of rising prices, and its length.
+    VendorQuery(
+        "rising prices",
+        _over_ticker(f"""{_HEAD} FIRST(rowtime) AS start_tstamp, LAST(rowtime) AS end_tstamp, COUNT(*) AS run_length
+            ONE ROW PER MATCH AFTER MATCH SKIP PAST LAST ROW PATTERN (strt up+) DEFINE up AS price > PREV(price)"""),
+        "Ticker",
+        ticker([100, 102, 105, 104, 106, 108], step=60),
+        [("ACME", at(0), at(120), 3), ("ACME", at(180), at(300), 3)],
+    ),
     VendorQuery(
         "a V, summed up",
         _over_ticker(f"""{_HEAD} strt.rowtime AS start_tstamp, LAST(down.rowtime) AS bottom_tstamp,

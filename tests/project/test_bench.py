@@ -58,7 +58,7 @@ def test_says_where_and_when(written: tuple[dict[str, Any], str, str]) -> None:
 
 
 def test_all_sections_are_there(written: tuple[dict[str, Any], str, str]) -> None:
-    names = ["compile", "throughput", "queries", "waiting", "memory", "stocks"]
+    names = ["start", "throughput", "queries", "waiting", "memory", "stocks"]
     assert list(written[0]["sections"]) == names
     assert [line.split(":")[0] for line in written[1].splitlines() if line.startswith("## ")] == [
         f"## {name}" for name in names
@@ -124,7 +124,7 @@ def test_a_wrong_count_ends_in_failure(tmp_path: Path) -> None:
 def test_an_unknown_section_is_refused() -> None:
     done = run("speed")
     assert done.returncode == 2
-    assert "no section speed; there are compile, throughput" in done.stderr
+    assert "no section speed; there are start, throughput" in done.stderr
 
 
 def test_the_state_of_a_hot_key_follows_the_events_in_the_window(tmp_path: Path) -> None:

@@ -270,6 +270,16 @@ def test_alternatives_and_members_have_keys_of_their_own() -> None:
     assert taken(either) == [(1, 1, None, 2)]
 
 
+def test_a_field_of_a_struct_is_a_key() -> None:
+    rows = [{"t": t, "geo": {"city": city, "at": {"floor": t % 2}}} for t, city in enumerate("abab", start=1)]
+    pattern = Pattern.begin("a").next("b")
+    found = pattern.match_events(rows, partition_by="geo.City", order_by="t").matches
+    assert [(one["City"], one["a"]["t"], one["b"]["t"]) for one in found] == [("a", 1, 3), ("b", 2, 4)]
+    assert len(pattern.match_events(rows, partition_by=["geo.at.floor", "geo.city"], order_by="t").matches) == 2
+    with pytest.raises(ConditionError, match="`geo` has no field `cty`"):
+        pattern.match_events(rows, partition_by="geo.cty")
+
+
 # ── random patterns ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 COLUMNS = [("t", LONG), ("id", LONG), ("name", STRING), ("price", LONG)]
@@ -306,6 +316,26 @@ def own_texts(readable: Any = ()) -> st.SearchStrategy[str]:
     return st.sampled_from(("name = 'a'", "name = 'b'", "price >= 0 OR price IS NULL"))
 
 
+# Nearly all of one partition, most of them candidates either for the loop or for what comes after it.
+candidates_apart = st.builds(
+    lambda name, key, step: {"step": step, "name": name, "price": 1, "x": key[0], "y": key[1], "many": [], "table": 0},
+    st.sampled_from("ab"),
+    st.sampled_from(((0, None), (0, None), (None, 0), (None, 0), (0, 0))),
+    st.integers(0, 1),
+)
+
+
+@st.composite
+def loops_until(draw: st.DrawFn) -> PatternTree:
+    """A loop or looped group that many an event would end, if it were asked of events that it cannot take."""
+    loop = Pattern.begin("a").where("name = 'a'")
+    if draw(st.booleans()):
+        loop = Pattern.begin(loop.followed_by("c").where("name = 'a'").optional())
+    loop = loop.one_or_more().until("name = 'b'")
+    link = draw(st.sampled_from((loop.next, loop.followed_by, loop.followed_by_any)))
+    return link("b").where(draw(own_texts())).within(draw(st.integers(5, 20))).tree
+
+
 # Half of them with conditions that are easily satisfied, so that roles decide.
 trees = st.one_of(patterns(beyond=True), patterns(own_texts, largest_sequence=4, depth=1))
 
@@ -319,6 +349,26 @@ def test_keys_by_step_are_what_the_definition_finds_in_each_partition(
     keys = {element: data.draw(st.sampled_from(sorted(EXPRESSIONS))) for element in elements}
     has_two_tables = data.draw(st.booleans())
     table_of = {element: data.draw(st.integers(0, 1)) if has_two_tables else 0 for element in elements}
+    assert_by_definition(tree, drawn, keys, table_of, has_two_tables)
+
+
+@settings(max_examples=max(60, settings().max_examples))
+@given(loops_until(), st.lists(candidates_apart, min_size=4, max_size=9))
+def test_the_until_of_a_loop_with_a_key_of_its_own(tree: PatternTree, drawn: list[dict[str, Any]]) -> None:
+    elements = list(elements_of(tree))
+    keys = {element: "y" if element == elements[-1] else "x" for element in elements}
+    assert_by_definition(tree, drawn, keys, dict.fromkeys(elements, 0), False)
+
+
+def assert_by_definition(
+    tree: PatternTree,
+    drawn: list[dict[str, Any]],
+    keys: dict[str, str],
+    table_of: dict[str, int],
+    has_two_tables: bool,
+) -> None:
+    """What is found is what the definition finds in each partition."""
+    elements = list(elements_of(tree))
     rows, time = [], 0
     for number, one in enumerate(drawn):
         time += one["step"]

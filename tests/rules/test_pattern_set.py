@@ -68,6 +68,10 @@ def test_a_set_is_made_from_a_table_of_texts() -> None:
     ("rules", "message"),
     [
         (lambda: PatternSet({"a": RISE, "A": RISE}), "two rules named 'A'"),
+        (
+            lambda: PatternSet({"a": RISE}, partition_by={"k": {"low": "x", "high": "y"}}),
+            r"rule 'a': its partition_by is given by step, which a set .* not do.\s+Run the pattern by itself",
+        ),
         (lambda: PatternSet({"a": 3}), "rule 'a': its pattern is of type int"),  # type: ignore[dict-item]
         (lambda: PatternSet({" ": RISE}), "the name of a rule is ' '"),
         (lambda: PatternSet({"a": "low[price <"}), "rule 'a'"),
@@ -164,6 +168,7 @@ def test_rules_are_read_from_files(tmp_path: Path) -> None:
         (("= 5\n", "= \n"), "bad.toml, line 7, column 9: this is not TOML"),
         (("least = 5", "most = 5"), "bad.toml, line 6: 'most' has a value, but no condition has :most"),
         (("least = 5", ""), "bad.toml, line 6: :least has no value"),
+        (('"stock"\nsev', '{ k = "x" }\nsev'), "bad.toml, line 2: its partition_by is given by step"),
         (('"high"', "7"), "bad.toml, line 3: severity = 7 is not a string"),
         (("high = 2", "high = 8"), r"bad.toml, \[\[examples\]\] 1: the match .* 8 is not one of the 3 events"),
         (("high = 2", "hihg = 2"), r"bad.toml, \[\[examples\]\] 1: .*'hihg', which is not a variable"),

@@ -10,7 +10,7 @@ import pytest
 from conformance import run as conformance
 from match_recognize.vendor_queries import DATABRICKS, FLINK
 
-from cepheid import InputError, Limits, MalformedPatternError, RowPattern, sql
+from cepheid import ConditionError, InputError, Limits, MalformedPatternError, RowPattern, sql
 from cepheid.cli import main
 
 if TYPE_CHECKING:
@@ -90,6 +90,12 @@ def test_functions_that_only_spark_has(prices: DataFrame) -> None:
         RowPattern.parse("PARTITION BY symbol MEASURES soundex(symbol) AS s PATTERN (A)").match_events(
             [{"symbol": "x"}]
         )
+
+
+def test_a_function_that_nobody_has(prices: DataFrame) -> None:
+    clause = "PARTITION BY symbol ORDER BY day MEASURES COUNT(*) AS n PATTERN (A) DEFINE A AS price > PERV(price)"
+    with pytest.raises(ConditionError, match=r"column 89: there is no function `perv`(.|\n)*did you mean `PREV`\?"):
+        RowPattern.parse(clause).match(prices)
 
 
 def test_all_rows(prices: DataFrame) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from cepheid import Pattern
 from cepheid.cli import main
 from cepheid.demo import SHOPLIFTING, open_shop
 
@@ -56,6 +58,41 @@ def test_a_batch(spark: SparkSession, place: Path, capsys: pytest.CaptureFixture
     assert "no counter" in (place / "drawn.html").read_text(encoding="utf-8")
     assert main(["run", "job.toml"]) == 3  # the files are there already
     assert "already exists" in capsys.readouterr().err
+
+
+def test_several_tables_and_keys_by_step(spark: SparkSession, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The counter has a table of its own, in which the tag is called otherwise."""
+    counter = pc.equal(SHOP.readings["reader"], "COUNTER")
+    pq.write_table(SHOP.readings.filter(pc.invert(counter)), "doors.parquet")
+    pq.write_table(SHOP.readings.filter(counter).rename_columns(["paid", "ts", "desk"]), "counter.parquet")
+    pattern = Pattern.parse(
+        "shelf[reader = 'SHELF'] ~> !counter[desk = 'COUNTER'] ~> exit[reader = 'EXIT'] within 12 hours"
+    )
+    Path("pattern.json").write_text(pattern.to_json(), encoding="utf-8")
+    Path("several.toml").write_text(
+        f"""
+        [sources.doors]
+        elements = ["shelf", "exit"]
+        path = "{place}/doors.parquet"
+        [sources.counter]
+        path = "{place}/counter.parquet"
+        [pattern]
+        file = "pattern.json"
+        [match]
+        order_by = "ts"
+        partition_by = {{ item = {{ shelf = "tag", exit = "tag", counter = "paid" }} }}
+        [sinks.matches]
+        path = "{place}/several"
+        [sinks.timeline]
+        path = "{place}/several.html"
+        """,
+        encoding="utf-8",
+    )
+    code = main(["run", "several.toml"])
+    said = capsys.readouterr().err
+    assert code == 0, said
+    assert {row["item"] for row in spark.read.parquet(str(place / "several")).collect()} == SHOP.stolen
+    assert f"matches: {len(SHOP.stolen)} of {SHOP.readings.num_rows:,} events" in said
 
 
 def test_measures(spark: SparkSession, place: Path) -> None:

@@ -108,6 +108,15 @@ def test_one_dataframe_as_in_memory(spark: SparkSession, keys: Any) -> None:
         assert expected
 
 
+def test_a_field_of_a_struct_is_a_key(spark: SparkSession) -> None:
+    frame = spark.createDataFrame(ROWS, "t int, id long, x int, y int, many array<int>")
+    nested = frame.selectExpr("t", "id", "struct(x, y) AS p")
+    found = Pattern.begin("a").next("b").match(nested, partition_by="p.x", order_by="t").matches.collect()
+    expected = Pattern.begin("a").next("b").match_events(ROWS, partition_by="x", order_by="t", nulls="drop").matches
+    assert expected
+    assert sorted_ids(found, "x", "a", "b") == sorted_ids(expected, "x", "a", "b")
+
+
 # ── streams ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -206,5 +215,7 @@ def test_one_stream_with_keys_by_step(spark: SparkSession, tmp_path: Path) -> No
     assert sorted_ids(spark.table("matches").collect(), "p", "a", "b") == [(1, 1, 2), (2, 2, 3)]
     with pytest.raises(InputError, match='time="arrival" asks for none'):
         pattern.match(table.stream.withWatermark("ts", "1 second"), partition_by="pid", time="arrival")
+    with pytest.raises(InputError, match="has a watermark on 'ts', but time=\"arrival\" asks for none"):
+        pattern.match(table.stream.withWatermark("ts", "1 second"), partition_by=keys, time="arrival")
     with pytest.raises(InputError, match="some of the tables are batches"):
         LATERAL.match({"net": table.stream, "pipe": spark.range(3)}, partition_by=BY_IP, order_by="ts")

@@ -51,6 +51,20 @@ def test_one_key(shop: DataFrame) -> None:
         PAIR.why(shop, **BY, key={"id": 99})
 
 
+def test_one_match_and_failed_runs_on_the_timeline(shop: DataFrame) -> None:
+    found, in_memory = PAIR.match(shop, **BY, measures={"dear": "MAX(buy.price)"}), PAIR.match_events(SHOP, **BY)
+    assert isinstance(found, Found)
+    match_id = in_memory.matches[1]["match_id"]
+    assert str(found.why(match_id)) == str(in_memory.why(match_id))
+    with pytest.raises(InputError, match="no match has this match_id"):
+        found.why("nothing")
+    nothing = STRICT.match(shop, **BY)
+    assert isinstance(nothing, Found)
+    html = nothing.timeline(n=2).html
+    assert html.count('class="lane failed"') == 2
+    assert "the next event had to be buy" in html
+
+
 def test_values_come_from_all_rows(shop: DataFrame) -> None:
     why = Pattern.begin("a").where("kind = 'Cart'").followed_by("b").within(9).why(shop, **BY)
     assert why.reasons[0].kind is Kind.CASE

@@ -15,9 +15,12 @@ import pyarrow.parquet as pq
 import pytest
 from explain.mistakes import SHOP
 
-from cepheid import InputError, Pattern
+from cepheid import InputError, Pattern, RowPattern
+from cepheid.cli.job_file import read_job
+from cepheid.cli.patterns import load_row_pattern
 from cepheid.rules.files import read_file
-from cepheid.studio.sample import Sample, parse_sample, read_sample
+from cepheid.studio.sample import Form, Sample, parse_sample, read_sample
+from cepheid.studio.trying import Request, attempt
 
 pytest.importorskip("starlette", reason="the extra `studio` is not installed")
 
@@ -31,7 +34,7 @@ ASKED: dict[str, Any] = {"partition_by": ["id"], "order_by": ["t"]}
 
 @pytest.fixture
 def client() -> Iterator[TestClient]:
-    studio = Studio(Sample("shop.csv", pa.Table.from_pylist(SHOP)), token="secret")
+    studio = Studio(Sample("shop.csv", pa.Table.from_pylist(SHOP), form=Form.CSV), token="secret")
     with TestClient(application(studio), base_url="http://127.0.0.1:8000") as client:
         client.headers["X-Cepheid-Token"] = "secret"
         yield client
@@ -96,7 +99,7 @@ def test_sase_json_and_row_patterns(client: TestClient) -> None:
     )
     for text in (clause, f"MATCH_RECOGNIZE ({clause})"):
         answer = _try(client, text)
-        assert answer["count"] == 8 and "error" not in answer and answer["outline"]
+        assert answer["count"] == 8 and "error" not in answer and answer["diagram"].startswith("<svg")
 
 
 def test_copies_run(client: TestClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,7 +115,10 @@ def test_copies_run(client: TestClient, tmp_path: Path, monkeypatch: pytest.Monk
     (tmp_path / "bought.toml").write_text(made["rule"], encoding="utf-8")
     assert read_file(tmp_path / "bought.toml", "bought.toml").rule.tree == Pattern.parse(CART).tree
     clause = "ORDER BY t MEASURES LAST(t) AS at PATTERN (A+) DEFINE A AS price > 0"
-    exec(_try(client, clause)["copies"]["Python"], scope)
+    made = _try(client, clause)["copies"]
+    (tmp_path / "job.toml").write_text(made["job file"], encoding="utf-8")
+    assert load_row_pattern(read_job("job.toml", []).pattern) == RowPattern.parse(clause)
+    exec(made["Python"], scope)
     assert len(scope["found"].matches) == 1
 
 
@@ -132,6 +138,29 @@ def test_samples(client: TestClient, tmp_path: Path, ending: str) -> None:
     answer = client.post(f"/sample?name={path.name}", content=path.read_bytes()).json()
     assert (answer["sample"]["rows"], answer["sample"]["time"]) == (64, "t")
     assert _try(client, CART)["count"] == 8
+
+
+_FILES = {
+    "shop.csv": "id,ts,kind\n1,2026-03-01 12:00:00,a\n1,2026-03-01 12:05:00,b\n",
+    "shop.tsv": "id\tts\tkind\n1\t2026-03-01 12:00:00\ta\n1\t2026-03-01 12:05:00\tb\n",
+    "lines.json": '{"id": 1, "ts": "2026-03-01T12:00", "kind": "a"}\n{"id": 1, "ts": "2026-03-01T12:05", "kind": "b"}',
+    "list.json": '[{"id": 1, "ts": "2026-03-01T12:00Z", "kind": "a"},{"id": 1, "ts": "2026-03-01T12:05Z","kind": "b"}]',
+}
+
+
+@pytest.mark.parametrize("name", _FILES)
+def test_what_is_copied_reads_the_same_file(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / name).write_text(_FILES[name])
+    monkeypatch.chdir(tmp_path)
+    made = attempt(read_sample(name), Request("a[kind = 'a'] ~> b[kind = 'b'] within 1 hour", ["id"], ["ts"]))
+    assert made["count"] == 1
+    scope: dict[str, Any] = {}
+    exec(made["copies"]["Python"], scope)
+    assert len(scope["found"]) == 1
+    source = tomllib.loads(made["copies"]["job file"])["source"]
+    assert source["format"] == ("json" if name.endswith("json") else "csv")
+    assert source["options"].get("sep") == ("\t" if name == "shop.tsv" else None)
+    assert source["options"].get("multiLine") == (True if name == "list.json" else None)
 
 
 def test_a_sample_that_cannot_be_read(client: TestClient) -> None:

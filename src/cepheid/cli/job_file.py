@@ -15,20 +15,22 @@ from cepheid.cli.files import text_of
 from cepheid.errors import InputError
 from cepheid.options import duration
 
+_SOURCE: dict[str, type | tuple[type, ...]] = {
+    "format": str,
+    "path": (str, list),
+    "table": str,
+    "schema": str,
+    "where": str,
+    "options": dict,
+    "stream": bool,
+}
 _SECTIONS: dict[str, dict[str, type | tuple[type, ...]]] = {
-    "source": {
-        "format": str,
-        "path": (str, list),
-        "table": str,
-        "schema": str,
-        "where": str,
-        "options": dict,
-        "stream": bool,
-    },
+    "source": _SOURCE,
+    "sources": {},
     "pattern": {"file": str, "text": str, "type_column": str},
     "rules": {"directory": str},
     "match": {
-        "partition_by": (str, list),
+        "partition_by": (str, list, dict),
         "order_by": (str, list),
         "measures": dict,
         "columns": (str, list),
@@ -104,6 +106,7 @@ class Job:
     """A job, complete."""
 
     source: Source
+    """Its rows; if there are several tables, the first one."""
     pattern: str
     """A pattern as the command line takes it: a path or a text."""
     type_column: str | None
@@ -118,6 +121,8 @@ class Job:
     """Values for the parameters of the pattern's conditions."""
     rules: str | None = None
     """The directory of rules, where the job has one instead of a pattern."""
+    sources: dict[str, Source] = field(default_factory=dict)
+    """By element: its rows, where the job has several tables."""
 
 
 def read_job(path: str, changes: list[str]) -> Job:
@@ -133,15 +138,14 @@ def read_job(path: str, changes: list[str]) -> Job:
         _set(data, change)
     _check(data, dict.fromkeys(_SECTIONS, dict), "the job")
     for section, keys in _SECTIONS.items():
-        if section not in ("spark", "parameters"):  # whose keys are not ours
+        if section not in ("spark", "parameters", "sources"):  # whose keys are not ours
             _check(data.get(section, {}), keys, f"[{section}]")
     return _job(data, Path(path).parent)
 
 
 def _job(data: dict[str, Any], directory: Path) -> Job:
-    source = data.get("source", {})
-    if ("path" in source) == ("table" in source):
-        raise InputError('[source] needs a path or a table, and not both.\n  For example: path = "readings/".')
+    sources = _sources(data)
+    source = next(iter(sources.values()))
     pattern = data.get("pattern", {})
     rules = data.get("rules", {}).get("directory")
     if rules is not None and (pattern or data.get("parameters") or "timeline" in data.get("sinks", {})):
@@ -162,25 +166,56 @@ def _job(data: dict[str, Any], directory: Path) -> Job:
         _check(drawn, _TIMELINE, "[sinks.timeline]")
         if "path" not in drawn:
             raise InputError('[sinks.timeline] needs a path.\n  For example: path = "out/timeline.html".')
+    if "" not in sources and rules is not None:
+        raise InputError("[sources] is for one pattern: it gives tables to its elements.\n  Give one [source].")
     return Job(
-        Source(
-            source.get("format"),
-            _listed(source.get("path", ())),
-            source.get("table"),
-            source.get("schema"),
-            source.get("where"),
-            _texts(source.get("options", {})),
-            source.get("stream", False),
-        ),
+        source,
         str(directory / pattern["file"]) if "file" in pattern else pattern.get("text", ""),
         pattern.get("type_column"),
         _match(data.get("match", {})),
         {name: _sink(name, given) for name, given in sinks.items()},
-        _streaming(source.get("stream", False), data, drawn is not None),
+        _streaming(source.is_stream, data, drawn is not None),
         None if drawn is None else (drawn["path"], drawn.get("n", 10)),
         _texts(_flat(data.get("spark", {}))),
         dict(data.get("parameters", {})),
         None if rules is None else str(directory / rules),
+        {} if "" in sources else sources,
+    )
+
+
+def _sources(data: dict[str, Any]) -> dict[str, Source]:
+    """The tables by element; the only one of a job has no name."""
+    if "sources" not in data:
+        return {"": _source(data.get("source", {}), "[source]")}
+    if "source" in data or not data["sources"]:
+        raise InputError("a job has [source], or [sources.NAME] for each element.\n  Leave one of them out.")
+    sources: dict[str, Source] = {}
+    for name, given in data["sources"].items():
+        place = f"[sources.{name}]"
+        if not isinstance(given, dict):
+            raise InputError(f'{place} is not a section.\n  For example: [sources.net] with path = "network/".')
+        _check(given, {**_SOURCE, "elements": (str, list)}, place)
+        read = _source(given, place)
+        for element in _listed(given.get("elements", name)):
+            if element in sources:
+                raise InputError(f"{place}: the element {element!r} has a table already.\n  Name it once.")
+            sources[element] = read
+    if len({one.is_stream for one in sources.values()}) > 1:
+        raise InputError("some of [sources] are streams, others are not.\n  Write stream = true for all or for none.")
+    return sources
+
+
+def _source(given: dict[str, Any], place: str) -> Source:
+    if ("path" in given) == ("table" in given):
+        raise InputError(f'{place} needs a path or a table, and not both.\n  For example: path = "readings/".')
+    return Source(
+        given.get("format"),
+        _listed(given.get("path", ())),
+        given.get("table"),
+        given.get("schema"),
+        given.get("where"),
+        _texts(given.get("options", {})),
+        given.get("stream", False),
     )
 
 

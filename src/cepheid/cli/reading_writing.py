@@ -6,12 +6,13 @@ In: parts of a job. Out: DataFrames; files or tables. Called by `running` and `r
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 
 from cepheid.cli.bars import task_bar
-from cepheid.cli.job_file import Sink, Source
+from cepheid.cli.job_file import Job, Sink, Source
 
 if TYPE_CHECKING:
     from cepheid.spark.embedded import SparkSession
@@ -34,7 +35,18 @@ def rows_of(session: SparkSession, source: Source) -> DataFrame:
     )
 
 
-def write(console: Console, name: str, sink: Sink, events: Counted, rows: DataFrame) -> None:
+def tables_of(session: SparkSession, job: Job) -> dict[str, DataFrame]:
+    """The rows of a job by element; those of its only table have no name. A table of several elements is read once."""
+    if not job.sources:
+        return {"": rows_of(session, job.source)}
+    read: dict[int, DataFrame] = {}
+    for source in job.sources.values():
+        if id(source) not in read:
+            read[id(source)] = rows_of(session, source)
+    return {element: read[id(source)] for element, source in job.sources.items()}
+
+
+def write(console: Console, name: str, sink: Sink, events: Sequence[Counted], rows: DataFrame) -> None:
     """Write one output with a progress bar, then say how much went in and came out."""
     from cepheid.spark.jobs import counted, write_rows
 
@@ -42,14 +54,15 @@ def write(console: Console, name: str, sink: Sink, events: Counted, rows: DataFr
     begun = time.perf_counter()
     where = sink.path or sink.table or sink.format
     try:
-        with task_bar(console, events.rows.sparkSession, name):
+        with task_bar(console, rows.sparkSession, name):
             write_rows(result.rows, sink.format, sink.path, sink.table, sink.mode, sink.options, sink.partition_by)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"{name} in {where} are not complete; run the job again") from None
     if sink.format == "console":  # only the first rows were computed, so there is nothing to count
         return
     seconds = time.perf_counter() - begun
-    rate = f"{events.count() / seconds:,.0f} events/s"
+    count = sum(one.count() for one in events)
+    rate = f"{count / seconds:,.0f} events/s"
     console.print(
-        f"{name}: {result.count():,} of {events.count():,} events in {seconds:.1f} s ({rate}) → {where}", soft_wrap=True
+        f"{name}: {result.count():,} of {count:,} events in {seconds:.1f} s ({rate}) → {where}", soft_wrap=True
     )

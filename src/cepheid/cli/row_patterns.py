@@ -45,7 +45,7 @@ def run_clause(arguments: argparse.Namespace, job: Job, clause: RowPattern) -> i
         events = counted(rows, "events of matches")
         matched = clause.match(events.rows, **given)
         assert isinstance(matched, FoundRowPatterns)
-        write(console, "matches", job.sinks["matches"], events, matched.matches)
+        write(console, "matches", job.sinks["matches"], (events,), matched.matches)
     return 0
 
 
@@ -56,6 +56,7 @@ def _checked(job: Job) -> dict[str, Any]:
         ("[sinks.timeline]", job.timeline is not None),
         ("[pattern]: type_column", job.type_column is not None),
         ("[parameters]", bool(job.parameters)),
+        ("[sources]", bool(job.sources)),
     ):
         if is_given:
             raise InputError(f"{what} is not for MATCH_RECOGNIZE.\n  Leave it out.")

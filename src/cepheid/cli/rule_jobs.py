@@ -52,7 +52,7 @@ def _batch(arguments: argparse.Namespace, console: Console, job: Job, rules: Pat
     for name, sink in job.sinks.items():
         events = counted(rows, f"events of {name}")
         found = rules.match(events.rows, **given)
-        write(console, name, sink, events, found.matches if name == "matches" else found.timeouts)
+        write(console, name, sink, (events,), found.matches if name == "matches" else found.timeouts)
     return 0
 
 

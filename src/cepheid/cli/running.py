@@ -14,7 +14,7 @@ from rich.console import Console
 from cepheid.cli.colours import coloured
 from cepheid.cli.job_file import read_job
 from cepheid.cli.patterns import load_pattern, load_row_pattern
-from cepheid.cli.reading_writing import rows_of, write
+from cepheid.cli.reading_writing import tables_of, write
 from cepheid.cli.row_patterns import run_clause
 from cepheid.cli.rule_jobs import run_rules
 from cepheid.cli.streams import run_stream
@@ -27,6 +27,9 @@ a job:
   where = "tag IS NOT NULL"         # optional
   stream = true                     # for a stream
 
+  [sources.net]                     # instead of [source]: a table for each element, with the keys of [source]
+  path = "network/"                 # elements = ["net", "scan"] if several elements share it
+
   [pattern]
   file = "shoplifting.json"         # beside the job, SASE or JSON; or text = "EVENT SEQ(...) ..."
                                     # or what MATCH_RECOGNIZE holds: "PARTITION BY ... PATTERN (...) DEFINE ..."
@@ -38,7 +41,7 @@ a job:
   limit = 100
 
   [match]                           # the arguments of Pattern.match
-  partition_by = "tag"
+  partition_by = "tag"              # or by element: { ip = { net = "host_ip", pipe = "source_ip" } }
   order_by = "ts"
   measures = { left = "LAST(exit.ts)" }
   watermark = "10 minutes"          # streams: how late events may come; or time = "arrival"
@@ -98,18 +101,21 @@ def _run(arguments: argparse.Namespace) -> int:
     pattern = load_pattern(job.pattern, job.type_column).bind(**job.parameters)
     console = Console(stderr=True, highlight=False)
     with job_session(f"cepheid {Path(arguments.job).name}", job.spark) as session:
-        rows = rows_of(session, job.source)
-        found = pattern.match(rows, **job.match)
+        tables = tables_of(session, job)
+        found = pattern.match(tables.get("", tables), **job.match)
         if arguments.explain:
             Console(highlight=False).print(coloured(found.explain()))
             return 0
         if isinstance(found, FoundInStream):
             return run_stream(console, job, found)
         for name, sink in job.sinks.items():
-            events = counted(rows, f"events of {name}")
-            matched = pattern.match(events.rows, **job.match)
+            events = {
+                id(rows): counted(rows, f"events of {name} {number}") for number, rows in enumerate(tables.values())
+            }
+            given = {element: events[id(rows)].rows for element, rows in tables.items()}
+            matched = pattern.match(given.get("", given), **job.match)
             assert isinstance(matched, Found)
-            write(console, name, sink, events, getattr(matched, name))
+            write(console, name, sink, tuple(events.values()), getattr(matched, name))
         if job.timeline is not None:
             path, n = job.timeline
             console.print(f"timeline: {found.timeline(n).save(path)}", soft_wrap=True)

@@ -274,8 +274,7 @@ class Checker:
                 parts.extend(bound.parts)
             else:
                 parts.append(bound)
-        bound_node = SparkExpression(node.function, tuple(parts), type=node.type, span=node.span)
-        return self._typed(bound_node)
+        return self._typed(replace(node, parts=tuple(parts)))
 
     def _inside_aggregate(self, node: SparkExpression) -> str:
         """How to write what Spark alone computes of a variable's columns."""

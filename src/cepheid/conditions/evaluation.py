@@ -103,8 +103,8 @@ def compile_expression(expression: Expression) -> Evaluate:
             return closures.of_items(arguments, compile_expression(body))
         case PythonCall(function=function):
             return closures.python_call(function)
-        case SparkExpression(function=function_name):
-            near = get_close_matches(function_name.strip("`").upper(), CALLABLE, 1, 0.75)
+        case SparkExpression(function=function_name, meant=meant):
+            near = [meant] if meant else get_close_matches(function_name.strip("`").upper(), CALLABLE, 1, 0.75)
             raise condition_error(
                 expression.span,
                 f"{function_name} is {'not known here' if near else 'computed by Spark only'}",

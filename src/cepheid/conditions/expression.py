@@ -283,6 +283,8 @@ class SparkExpression(Expression):
     function: str
     """What is outside the portable subset, as an error would call it."""
     parts: tuple[str | Expression, ...]
+    meant: str | None = field(default=None, compare=False)
+    """The function of the language around that has nearly this name: only an error says so."""
 
     @property
     def children(self) -> tuple[Expression, ...]:

@@ -22,7 +22,7 @@ from cepheid.engine.columns import Columns, Events, columns, columns_of, joined,
 from cepheid.engine.counts import Counts, Summed, counted
 from cepheid.engine.kernel import buffer, drive
 from cepheid.engine.kernel import layout as l
-from cepheid.engine.kernel.compiling import announce_compilation
+from cepheid.engine.kernel.entrances import patience
 from cepheid.engine.limits import state_limit
 from cepheid.engine.runs import invariants
 from cepheid.engine.runs.cohort_pool import CohortPool, counting, listing
@@ -102,7 +102,8 @@ def warm_up(compact: bool = False) -> None:
     time, bits = np.zeros(1, np.int64), np.ones(1, np.uint64)
     for is_compact in (False, True) if compact else (False,):
         tables = tabulate(build(tree, bind(tree, None)), Options(compact=is_compact))
-        match_partitions(tables, columns_of(time, bits, [], tables), np.array([0, 1]))
+        with patience(0):
+            match_partitions(tables, columns_of(time, bits, [], tables), np.array([0, 1]))
 
 
 class Matcher(State):
@@ -225,7 +226,6 @@ class _Drive:
         )
 
     def _run(self, columns: Columns, call: Callable[[], int], place: Callable[[], tuple[int, str]]) -> None:
-        announce_compilation()
         limit = state_limit(self.tables.max_state_bytes)
         while True:
             status = call()

@@ -21,6 +21,7 @@ from cepheid.conditions.failing import can_fail
 from cepheid.conditions.types import Kind
 from cepheid.engine.columns import as_integers, as_numpy
 from cepheid.engine.kernel import row_layout as r
+from cepheid.engine.kernel.entrances import patience
 from cepheid.engine.kernel.row_patterns import scan
 from cepheid.engine.row_values import Integers, Mask, RowValues, is_true
 from cepheid.engine.tables.row_patterns import Near, RowTables, tabulate
@@ -75,50 +76,23 @@ def match_rows(
     """Find all matches. `own`: which rows satisfy the own part of each variable, one column each, if that was computed
     elsewhere; `where` names a row in an error; `progress`: where to go on from, and whether more rows may come."""
     progress = progress or Progress.at_first(rows.bounds)
-    allowed = _allowed(tables, rows, own, progress)
-    values, known, texts = _values(tables, rows)
-    time = times_of(tables, rows.table)
-    room, cursor = _first_room(tables, rows), np.zeros(r.C_SIZE, np.int64)
-    cursor[r.C_IS_NEW] = 1
-    cursor[r.C_OPEN], cursor[r.C_NOW] = progress.now is not None, progress.now or 0
-    counters = np.zeros(r.Q_SIZE, np.int64)
-    while True:
-        status = scan(
-            tables.instructions,
-            tables.tests,
-            tables.reads,
-            tables.codes,
-            tables.updates,
-            tables.updates_of,
-            texts[len(tables.texts) :],
-            texts[: len(tables.texts)],
-            values,
-            known,
-            allowed,
-            time,
-            rows.bounds,
-            tables.params,
-            tables.ahead,
-            progress.places,
-            room,
-            cursor,
-            np.zeros((1, MAXIMUM_READS), np.int64),
-            np.zeros(1, np.uint64),
-            np.zeros((len(tables.codes) + 2, 2), np.int64),
-            counters,
-            np.zeros((1, 1), np.int32),  # nothing here counts different values by looking back at them
-        )
-        if status == r.DONE:
-            count, used = cursor[r.C_COUNT], cursor[r.C_USED]
-            return _found(room.matches[:count], room.all_labels[:used], room.unmatched)
-        if status not in _GROWING:
-            is_skip = status in (r.NO_SUCH_LABEL, r.SKIP_TO_START)
-            progress.stopped = int(cursor[r.C_START if is_skip else r.C_AT])
-            raise _problem(status, tables, cursor, counters, where)
-        room = _with_more(room, _GROWING[status])
+    values, known, texts = values_of(tables, rows)
+    columns = RowColumns(values, known, allowed_of(tables, rows, own, progress), times_of(tables, rows.table))
+    room = first_room(tables, rows.bounds)
+    return scanned(tables, columns, texts, rows.bounds, progress, room, new_cursor(), where)[0]
 
 
-class _Room(NamedTuple):
+class RowColumns(NamedTuple):
+    """What the scan reads of the rows: values for tests, which of them are known, the variables that a row may have,
+    and times where WITHIN asks for them."""
+
+    values: Integers
+    known: npt.NDArray[np.uint64]
+    allowed: npt.NDArray[np.uint64]
+    time: Integers
+
+
+class Room(NamedTuple):
     """The arrays that the scan writes to."""
 
     ways: Integers
@@ -133,6 +107,63 @@ class _Room(NamedTuple):
     unmatched: Mask
 
 
+def new_cursor() -> Integers:
+    """The place of a scan that has not begun."""
+    cursor = np.zeros(r.C_SIZE, np.int64)
+    cursor[r.C_IS_NEW] = 1
+    return cursor
+
+
+def scanned(
+    tables: RowTables,
+    columns: RowColumns,
+    texts: Integers,
+    bounds: Integers,
+    progress: Progress,
+    room: Room,
+    cursor: Integers,
+    where: Callable[[int], str],
+) -> tuple[RowMatches, Room]:
+    """Scan on from where the cursor is: the matches that are found, and the room, which may have grown."""
+    cursor[r.C_OPEN], cursor[r.C_NOW] = progress.now is not None, progress.now or 0
+    cursor[r.C_COUNT] = cursor[r.C_USED] = 0
+    counters = np.zeros(r.Q_SIZE, np.int64)
+    while True:
+        status = scan(
+            tables.instructions,
+            tables.tests,
+            tables.reads,
+            tables.codes,
+            tables.updates,
+            tables.updates_of,
+            texts[len(tables.texts) :],
+            texts[: len(tables.texts)],
+            columns.values,
+            columns.known,
+            columns.allowed,
+            columns.time,
+            bounds,
+            tables.params,
+            tables.ahead,
+            progress.places,
+            room,
+            cursor,
+            np.zeros((1, MAXIMUM_READS), np.int64),
+            np.zeros(1, np.uint64),
+            np.zeros((len(tables.codes) + 2, 2), np.int64),
+            counters,
+            np.zeros((1, 1), np.int32),  # nothing here counts different values by looking back at them
+        )
+        if status == r.DONE:
+            count, used = cursor[r.C_COUNT], cursor[r.C_USED]
+            return _found(room.matches[:count], room.all_labels[:used], room.unmatched), room
+        if status not in _GROWING:
+            is_skip = status in (r.NO_SUCH_LABEL, r.SKIP_TO_START)
+            progress.stopped = int(cursor[r.C_START if is_skip else r.C_AT])
+            raise _problem(status, tables, cursor, counters, where)
+        room = _with_more(room, _GROWING[status])
+
+
 _GROWING = {
     r.MORE_WAYS: ("ways",),
     r.MORE_PATH: ("path",),
@@ -145,14 +176,15 @@ _GROWING = {
 _FIRST_ROOM = 64
 
 
-def _first_room(tables: RowTables, rows: RowValues) -> _Room:
+def first_room(tables: RowTables, bounds: Integers) -> Room:
+    """Room to begin with for the rows of some partitions."""
     memory, width = tables.params[r.P_MEMORY], len(tables.initial)
-    largest = int(np.diff(rows.bounds).max(initial=0))
+    largest, count = int(np.diff(bounds).max(initial=0)), int(bounds[-1])
     remembers_places = memory in (r.BY_ROW, r.BY_ROW_OF_START)
     registers = np.zeros((_FIRST_ROOM, width), np.int64)
     registers[0] = tables.initial
     states = 1024 if memory == r.BY_STATE else 1
-    return _Room(
+    return Room(
         np.zeros((_FIRST_ROOM, 4), np.int64),
         np.zeros(_FIRST_ROOM, np.int64),
         np.zeros(_FIRST_ROOM, np.int32),
@@ -160,13 +192,13 @@ def _first_room(tables: RowTables, rows: RowValues) -> _Room:
         np.zeros((largest + 1) * max(1, int(tables.params[r.P_SLOTS])) if remembers_places else 1, np.uint8),
         np.zeros((states, width + 2), np.int64),
         np.zeros(states, np.int64),
-        np.zeros((max(_FIRST_ROOM, len(rows) // 4), 4), np.int64),  # what is not used costs nothing
-        np.zeros(max(_FIRST_ROOM, len(rows)), np.int32),
-        np.zeros(len(rows), np.bool_),
+        np.zeros((max(_FIRST_ROOM, count // 4), 4), np.int64),  # what is not used costs nothing
+        np.zeros(max(_FIRST_ROOM, count), np.int32),
+        np.zeros(count, np.bool_),
     )
 
 
-def _with_more(room: _Room, names: tuple[str, ...]) -> _Room:
+def _with_more(room: Room, names: tuple[str, ...]) -> Room:
     """Twice the room in some arrays, what they hold kept."""
     return room._replace(
         **{name: np.concatenate((array := getattr(room, name), np.zeros_like(array))) for name in names}
@@ -195,7 +227,7 @@ def _found(matches: Integers, labels: npt.NDArray[np.int32], unmatched: Mask) ->
     return RowMatches(matches, labels, np.cumsum(matches[:, 1]) - matches[:, 1], unmatched)
 
 
-def _allowed(tables: RowTables, rows: RowValues, own: Mask | None, progress: Progress) -> npt.NDArray[np.uint64]:
+def allowed_of(tables: RowTables, rows: RowValues, own: Mask | None, progress: Progress) -> npt.NDArray[np.uint64]:
     """A bit for each variable that the row may have, as far as the row and its neighbours tell."""
     bits = np.zeros(len(rows), np.uint64)
     near = [rows.of(expression) for expression in tables.near_columns]
@@ -247,7 +279,7 @@ def _near_holds(test: Near, near: list[pa.Array], rows: RowValues, candidates: M
     return holds
 
 
-def _values(tables: RowTables, rows: RowValues) -> tuple[Integers, npt.NDArray[np.uint64], Integers]:
+def values_of(tables: RowTables, rows: RowValues) -> tuple[Integers, npt.NDArray[np.uint64], Integers]:
     """The columns that tests read, as 64-bit integers; which of them are known; the ranks of the tables' strings and of
     the names of the variables."""
     fixed = pa.array([*tables.texts, *tables.variables], pa.string())
@@ -312,4 +344,5 @@ def warm_up() -> None:
     pattern = RowPattern(Variable("A"))
     tables = tabulate(BoundRowPattern(pattern, None, (), (), (), {}))
     rows = RowValues(pa.table({"row": [0]}), np.array([0, 1]))
-    compile_measures(match_rows(tables, rows, None, str), rows.bounds)
+    with patience(0):
+        compile_measures(match_rows(tables, rows, None, str), rows.bounds)

@@ -7,6 +7,7 @@ resolves; its spans are places in the whole text. Called by `reading`.
 from __future__ import annotations
 
 import re
+from difflib import get_close_matches
 from typing import ClassVar
 
 from sqlglot import Token, exp
@@ -39,7 +40,8 @@ AGGREGATES = (
     "EVERY",
     "BOOL_OR",
 )
-_CALLS = frozenset((*NAVIGATION, *AGGREGATES, "CLASSIFIER", "MATCH_NUMBER"))
+_NAMES = (*NAVIGATION, "CLASSIFIER", "MATCH_NUMBER")
+_CALLS = frozenset((*_NAMES, *AGGREGATES))
 _MODE = "cepheid_mode"
 _WINDOW = (
     "a window function has no meaning inside a row pattern",
@@ -160,7 +162,9 @@ class _RowReader(Reader):
         pieces.append(self._text[position : span.end])
         kept = tuple(piece for piece in pieces if piece != "")
         together = isinstance(node, STAYS_TOGETHER)
-        return SparkExpression(called(node), kept if together else ("(", *kept, ")"), span=span)
+        # a function of that name may be the user's own: only Spark knows
+        near = get_close_matches(node.name.upper(), _NAMES, 1, 0.7) if isinstance(node, exp.Anonymous) else []
+        return SparkExpression(called(node), kept if together else ("(", *kept, ")"), *near, span=span)
 
     def _find_reads(self, node: exp.Expr, parameters: set[str], found: list[tuple[int, int, Expression]]) -> None:
         if _is_call(node) or isinstance(node, exp.Filter):

@@ -27,6 +27,13 @@ class KeptEvaluator(OnlineEvaluator):
     def next_index(self) -> int:
         return self._next
 
+    @property
+    def is_new(self) -> bool:
+        """Whether it would go on as one that has seen nothing: no run, no event, and no report that forbids another."""
+        once_per = self.automaton.once_per
+        is_free = self._reported_at is None or once_per is None or self._now - self._reported_at >= once_per
+        return not self._runs and not self._events and is_free
+
     def forget(self, needed: set[int]) -> None:
         """Forget the events that nothing needs: neither what is `needed`, nor a run, nor a negation at the start."""
         needed = needed | {index for run in self._runs for index, _ in run.taken} | set(self._before())
@@ -98,6 +105,11 @@ class Follower:
     def events(self) -> Mapping[int, Event]:
         """The events that are kept, by index."""
         return self._evaluator.events
+
+    @property
+    def is_new(self) -> bool:
+        """Whether it would go on as one that has seen nothing, after `forget`."""
+        return self._evaluator.is_new and not self._tracer.of
 
     def handle(self, event: Event, time: Moment) -> None:
         """The next event."""

@@ -56,6 +56,13 @@ class EventClass(Enum):
     ENDED = "ended a run"
     FITS = "fits an element, taken by none"
     NOTHING = "fits no element"
+    LATE = "late"
+    """It came after the watermark had passed it (streams)."""
+    REJECTED = "rejected"
+    """It could not be used: it has no time, or one that cannot be."""
+    WAITS = "waits for the watermark"
+    HANDLED = "handled"
+    """On a stream that runs, where no more is counted."""
 
 
 _OF_CAUSE = {

@@ -91,10 +91,14 @@ def found_in(
     except NotCompiled as reason:  # it has values that do not fit
         if own is None:
             return match_by_reference(bound, rows, MAX_STEPS)
-        raise InputError(
-            f"the engine cannot match these rows: there are {reason}.\n"
-            "  Cast the column to a narrower type, or to double."
-        ) from reason
+        raise do_not_fit(reason) from reason
+
+
+def do_not_fit(reason: NotCompiled) -> InputError:
+    """Rows with values that the engine has no room for."""
+    return InputError(
+        f"the engine cannot match these rows: there are {reason}.\n  Cast the column to a narrower type, or to double."
+    )
 
 
 def by_engine(bound: BoundRowPattern, tables: RowTables | None, rows: OrderedRows) -> pa.Table:

@@ -34,6 +34,7 @@ from typing import Any
 from cepheid.conditions import parse
 from cepheid.conditions.parameters import parameters_in, parameters_of
 from cepheid.errors import InputError
+from cepheid.given import refuse_keys_by_step
 from cepheid.options import names
 from cepheid.rule import AnyRule, Rule, named
 from cepheid.rules.examples import Example, example_of
@@ -105,6 +106,9 @@ def _check(data: Mapping[str, Any], text: str, shown: str) -> None:
             near = get_close_matches(name, _KEYS, 1)
             hint = f"Did you mean {near[0]!r}?" if near else f"Known are: {', '.join(_KEYS)}."
             raise InputError(f"{place}: {name!r} is not a key of a rule.\n  {hint}")
+        if name == "partition_by":
+            with named(place):
+                refuse_keys_by_step(value)
         if not isinstance(value, _KEYS[name]):
             kinds = " or ".join(_WORDS[kind] for kind in _KEYS[name])
             raise InputError(f"{place}: {name} = {value!r} is not {kinds}.")

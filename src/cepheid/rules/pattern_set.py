@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from cepheid.conditions.expression import Name
 from cepheid.errors import InputError
-from cepheid.given import engine_options, key_of
+from cepheid.given import engine_options, key_of, refuse_keys_by_step
 from cepheid.options import Asked, Limits, Movement, Nulls, Time, bucket_count, checked_nulls, limits_of, names
 from cepheid.pattern import Pattern
 from cepheid.row_pattern import RowPattern
@@ -273,6 +273,7 @@ def made_rule(
             raise InputError(f"its pattern is of type {kind}.\n  Give a Pattern, a RowPattern, or its text.")
         if severity is not None and not isinstance(severity, str):
             raise InputError(f'severity is {severity!r}.\n  Give text: severity="high".')
+        refuse_keys_by_step(partition_by)
         asked, labels = Asked.of(measures, None, "one"), names(tags or None, "tags")
         if isinstance(pattern, RowPattern):
             if asked.measures:

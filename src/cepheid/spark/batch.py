@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any
+from typing import Any, overload
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -23,10 +23,13 @@ from cepheid.engine.tables.model import Options, Tables
 from cepheid.errors import InputError
 from cepheid.explain import Execution, Explanation, Timeline, rows_that_travel
 from cepheid.explain.results import FEW, counted, to_html
+from cepheid.explain.timeline.panels import Failure
 from cepheid.explain.why.asking import Inquiry
 from cepheid.explain.why.document import Why
 from cepheid.explain.why.following import MOST_ROWS
 from cepheid.explain.why.funnel import Funnel
+from cepheid.explain.why.grey import failures_of
+from cepheid.explain.why.of_match import WhyMatch
 from cepheid.options import Asked, Movement, count, yes_or_no
 from cepheid.rows.assemble import Shape
 from cepheid.spark.buckets import bucket_count, estimated_bytes, parallelism
@@ -40,7 +43,7 @@ from cepheid.spark.shipping import mapped, shipped
 from cepheid.spark.sorted_rows import MatchSorted
 from cepheid.spark.steps import StepTables
 from cepheid.spark.timelines import timeline_of
-from cepheid.spark.why import inquire
+from cepheid.spark.why import inquire, why_of_match
 from cepheid.spark.workers import BUCKET, MatchPacked, Pack, mask_name
 from cepheid.syntax.tree import PatternTree
 
@@ -86,8 +89,23 @@ class Found:
         """
         return self._plan.counts()
 
-    def why(self, *, key: Mapping[str, Any] | None = None, most_rows: int = MOST_ROWS) -> Why:
-        """Say why the pattern finds what it finds, and not more: see `Pattern.why`."""
+    @overload
+    def why(
+        self, match_id: None = None, *, key: Mapping[str, Any] | None = None, most_rows: int = MOST_ROWS
+    ) -> Why: ...
+
+    @overload
+    def why(self, match_id: str) -> WhyMatch: ...
+
+    def why(
+        self, match_id: str | None = None, *, key: Mapping[str, Any] | None = None, most_rows: int = MOST_ROWS
+    ) -> Why | WhyMatch:
+        """Say why the pattern finds what it finds, and not more: see `Pattern.why`.
+
+        `match_id` asks about one match instead: which element took which event, and why others were passed over.
+        """
+        if match_id is not None:
+            return why_of_match(self._plan, self._whole_matches(), match_id)
         return Why(self._inquiry(key, most_rows).account)
 
     def funnel(self, *, key: Mapping[str, Any] | None = None, most_rows: int = MOST_ROWS) -> Funnel:
@@ -119,14 +137,28 @@ class Found:
         """Explain what the pattern means and how Spark runs it on this DataFrame."""
         return self._plan.explain()
 
-    def timeline(self, n: int = 10) -> Timeline:
-        """Draw matches and events of up to `n` partitions on a time axis. Runs the query and collects what is drawn."""
+    def timeline(self, n: int = 10, failed: int | None = None, *, most_rows: int = MOST_ROWS) -> Timeline:
+        """Draw matches and events of up to `n` partitions on a time axis. Runs the query and collects what is drawn.
+
+        `failed` runs of each partition that became no match are drawn in grey, with what ended them: those that came
+        furthest. Without it, three are drawn where nothing matched. Runs are followed in up to `most_rows` rows of a
+        few keys, as by `why`.
+        """
         plan = self._plan
-        drawn = BatchPlan(
+        rows = plan.rows if plan.steps is None else plan.rows.drop(*plan.steps.role_names)
+
+        def failures(is_empty: bool) -> tuple[Failure, ...]:
+            wanted = count(failed, "failed") if failed is not None else 3 if is_empty else 0
+            return failures_of(self._inquiry(None, most_rows), wanted) if wanted else ()
+
+        return timeline_of(self._whole_matches(), rows, plan.tree, plan.partition_by, plan.order_by, n, failures)
+
+    def _whole_matches(self) -> DataFrame:
+        """The matches with whole events, whatever was asked for."""
+        plan = self._plan
+        return BatchPlan(
             plan.tree, plan.rows, plan.partition_by, plan.order_by, Asked(), plan.movement, plan.options, plan.steps
         ).result(timeouts=False)
-        rows = plan.rows if plan.steps is None else plan.rows.drop(*plan.steps.role_names)
-        return timeline_of(drawn, rows, plan.tree, plan.partition_by, plan.order_by, n)
 
 
 class BatchPlan(Plan):

@@ -21,12 +21,17 @@ _UNITS = {"B": 0, "KiB": 10, "MiB": 20, "GiB": 30, "TiB": 40, "PiB": 50, "EiB": 
 _SIZE = re.compile(r"Statistics\(sizeInBytes=([\d.]+(?:E[+-]?\d+)?) (B|KiB|MiB|GiB|TiB|PiB|EiB)")
 
 
-def estimated_bytes(rows: DataFrame) -> int | None:
-    """The size of a DataFrame as Spark's optimizer estimates it, None where it does not know."""
+def plan_text(rows: DataFrame, mode: str) -> str:
+    """A plan of Spark's as text; nothing is run."""
     printed = io.StringIO()
     with redirect_stdout(printed):
-        rows.explain(mode="cost")
-    found = _SIZE.search(printed.getvalue())
+        rows.explain(mode=mode)
+    return printed.getvalue()
+
+
+def estimated_bytes(rows: DataFrame) -> int | None:
+    """The size of a DataFrame as Spark's optimizer estimates it, None where it does not know."""
+    found = _SIZE.search(plan_text(rows, "cost"))
     if found is None:
         return None
     size = int(float(found[1]) * 2 ** _UNITS[found[2]])

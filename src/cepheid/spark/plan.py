@@ -16,7 +16,6 @@ from cepheid.automaton.dropping import why_all_rows_travel
 from cepheid.conditions import bind
 from cepheid.conditions.expression import Column as NamedColumn
 from cepheid.conditions.expression import walk
-from cepheid.engine.matcher import warm_up
 from cepheid.engine.tables.model import Options, Tables
 from cepheid.engine.tables.representation import NotCompiled
 from cepheid.engine.tables.tabulate import tabulate
@@ -25,10 +24,10 @@ from cepheid.explain import Execution, Explanation, explain
 from cepheid.options import Asked
 from cepheid.rows.in_memory import check_units
 from cepheid.spark.analysis import refuse_unrepeatable, schema_of
+from cepheid.spark.code import provide_code
 from cepheid.spark.frames import arrow_schema, order_columns, partition_columns, refuse_names_by_case, unit_of
 from cepheid.spark.masks import computed, wanted
 from cepheid.spark.output import EventColumns, Output
-from cepheid.spark.session import has_local_workers, use_this_python
 from cepheid.spark.steps import StepTables
 from cepheid.syntax.tree import PatternTree
 
@@ -89,9 +88,7 @@ class Plan:
         """What only Spark computes of conditions, where Python follows runs (see `explained`)."""
         self._tables: dict[bool, Tables] = {}
         self.tables(timeouts=False)  # refuse now what the engine cannot run
-        if has_local_workers(rows):
-            use_this_python(rows)
-            warm_up(self.tables(timeouts=False).compact.is_compact)  # local workers find the compiled kernel here
+        provide_code(rows, compact=self.tables(timeouts=False).compact.is_compact)
 
     @property
     def added_columns(self) -> tuple[str, ...]:

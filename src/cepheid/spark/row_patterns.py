@@ -18,11 +18,11 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import AtomicType, DataType, LongType, StructField, StructType
 
 from cepheid.conditions import Schema, types
+from cepheid.conditions.carets import condition_error
 from cepheid.conditions.expression import Call as FunctionCall
 from cepheid.conditions.expression import Cast, Expression, Literal, SparkExpression, walk
 from cepheid.conditions.expression import Column as RowColumn
 from cepheid.conditions.printing import quoted
-from cepheid.engine.row_patterns import warm_up
 from cepheid.errors import ConditionError, InputError
 from cepheid.explain import Explanation
 from cepheid.explain.text.row_patterns import explain
@@ -41,12 +41,12 @@ from cepheid.rowpattern.expression import (
 from cepheid.rowpattern.model import RowPattern, RowsPerMatch, Sort
 from cepheid.rows.row_patterns import tabulated
 from cepheid.spark.buckets import bucket_count, estimated_bytes, parallelism
+from cepheid.spark.code import provide_code
 from cepheid.spark.frames import arrow_schema, partition_columns, refuse_names_by_case
 from cepheid.spark.keys import key_columns
 from cepheid.spark.masks import to_column
 from cepheid.spark.packing import bucket_of, packed
 from cepheid.spark.row_workers import MASK, MATCH_NUMBER, MatchRows, MatchSortedRows, read_name
-from cepheid.spark.session import has_local_workers, use_this_python
 from cepheid.spark.shipping import mapped, shipped
 from cepheid.spark.workers import BUCKET, Pack
 
@@ -80,12 +80,11 @@ class RowPatternPlan:
         self.tables = tabulated(self.bound, limits.max_steps)
         expressions = [measure.expression for measure in self.bound.measures]
         self.reads = tuple(dict.fromkeys(read for expression in expressions for read in reads_of(expression)))
+        self._refuse_misspelt()
         self._check_reads()
         self.computed = {expression: f"__value_{number}" for number, expression in enumerate(self._computed_by_spark())}
         """What Spark computes of each row beside the bits."""
-        if has_local_workers(rows):
-            use_this_python(rows)
-            warm_up()  # the workers are on this machine and find the compiled kernel there
+        provide_code(rows, row_patterns=True)
 
     @property
     def travelling(self) -> tuple[str, ...]:
@@ -127,6 +126,17 @@ class RowPatternPlan:
             "computed": self.computed,
             "schema": arrow_schema(self.worker_schema),
         }
+
+    def _refuse_misspelt(self) -> None:
+        """Refuse a function that Spark does not have and whose name is nearly that of one of row patterns."""
+        own = () if self.tables is None else self.tables.own
+        measured = (measure.expression for measure in self.bound.measures)
+        for node in (node for expression in (*own, *self._row_expressions(), *measured) for node in walk(expression)):
+            if isinstance(node, SparkExpression) and node.meant is not None:
+                name = node.function.strip("`")
+                if not self.rows.sparkSession.catalog.functionExists(name):
+                    problem = f"there is no function {node.function}"
+                    raise located(condition_error(node.span, problem, f"did you mean `{node.meant}`?"))
 
     # ── what measures read ───────────────────────────────────────────────────────────────────────────────────────────
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 from cepheid.conditions.expression import Expression
 from cepheid.engine.kernel import row_layout as r
 from cepheid.engine.row_measures import MeasureReads, shown_rows
-from cepheid.engine.row_patterns import Progress, times_of
+from cepheid.engine.row_patterns import Progress, RowMatches, times_of
 from cepheid.engine.row_values import Mask, RowValues, as_array
 from cepheid.engine.tables.row_patterns import RowTables, rows_read_before
 from cepheid.rowpattern.binding import BoundRowPattern
@@ -49,16 +49,19 @@ class RowWork:
     def found(self, rows: OrderedRows, progress: Progress | None = None) -> pa.Table:
         """What comes out of some rows; `progress`: where the scan goes on from."""
         values = RowValues(rows.table, rows.bounds, self.computed)
-        found = found_in(self.bound, self.tables, values, self._own(rows.table), progress)
+        return self.result(values, found_in(self.bound, self.tables, values, self.own(rows.table), progress))
+
+    def result(self, values: RowValues, found: RowMatches) -> pa.Table:
+        """The rows of the result for some matches."""
         shown = shown_rows(found, self.bound.pattern.rows)
         reads = MeasureReads(self.bound.pattern, values, found, shown.matched())
-        arrays = [as_array(rows.table[name].take(pa.array(shown.row))) for name in self.columns]
+        arrays = [as_array(values.table[name].take(pa.array(shown.row))) for name in self.columns]
         arrays += [shown.with_unmatched(reads.of(read)) for read in self.reads]
         arrays.append(shown.with_unmatched(reads.number()))
         typed = [array.cast(field.type) for array, field in zip(arrays, self.schema, strict=True)]
         return pa.Table.from_arrays(typed, schema=self.schema)
 
-    def _own(self, table: pa.Table) -> Mask | None:
+    def own(self, table: pa.Table) -> Mask | None:
         """What the bits say: a column for each variable."""
         if self.tables is None:
             return None

@@ -60,6 +60,9 @@ def shipped(work: Work) -> Work:
             raise RuntimeError(
                 f"{here}, where cepheid lacks {', '.join(found) or error.name or error}: {error}.\n  {remedy}"
             ) from error
+        from cepheid.spark.code import take_code
+
+        take_code()
         yield from received(batches)
 
     def _is_there(name: str) -> bool:

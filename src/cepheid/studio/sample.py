@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import json
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 
 import pyarrow as pa
@@ -24,6 +25,16 @@ MOST_ROWS = 100_000
 _TIMES = ("ts", "time", "timestamp", "t", "datetime", "date", "event_time", "at", "when", "day")
 
 
+class Form(Enum):
+    """How the rows of a file are written."""
+
+    CSV = "csv"
+    TABS = "values with tabs between"
+    LINES = "a JSON object a line"
+    LIST = "a list of JSON objects"
+    PARQUET = "parquet"
+
+
 @dataclass(frozen=True, slots=True)
 class Sample:
     """Rows with the name of where they came from."""
@@ -31,6 +42,7 @@ class Sample:
     name: str
     rows: pa.Table
     left_out: int = 0
+    form: Form = Form.PARQUET
 
     @property
     def columns(self) -> list[tuple[str, str]]:
@@ -62,32 +74,40 @@ def read_sample(path: str) -> Sample:
 def parse_sample(name: str, data: bytes) -> Sample:
     """The sample in some bytes; the ending of the name says the format."""
     ending = Path(name).suffix.lower()
+    form = _form(name, ending, data)
     try:
-        match ending:
-            case ".csv" | ".tsv":
-                delimiter = "\t" if ending == ".tsv" else ","
-                options = pc_csv.ParseOptions(delimiter=delimiter)
-                table = pc_csv.read_csv(io.BytesIO(data), parse_options=options)
-            case ".json" | ".jsonl" | ".ndjson":
-                table = _json(data)
-            case ".parquet":
-                table = pq.read_table(io.BytesIO(data))
-            case _:
-                raise InputError(
-                    f"{name!r} has an ending that is not known.\n  Give .csv, .tsv, .json, .jsonl or .parquet."
-                )
+        table = _read(form, data)
     except (pa.ArrowException, ValueError) as error:
         problem = str(error).splitlines()[0]
         raise InputError(f"{name} cannot be read as {ending.removeprefix('.')}: {problem}") from error
     rows = to_table(table.slice(0, MOST_ROWS))
-    return Sample(name, _with_plain_times(rows), table.num_rows - rows.num_rows)
+    return Sample(name, _with_plain_times(rows), table.num_rows - rows.num_rows, form)
 
 
-def _json(data: bytes) -> pa.Table:
-    """A list of objects, or an object a line."""
-    if data.lstrip()[:1] == b"[":
-        return pa.Table.from_pylist(json.loads(data))
-    return pa_json.read_json(io.BytesIO(data))
+def _form(name: str, ending: str, data: bytes) -> Form:
+    match ending:
+        case ".csv":
+            return Form.CSV
+        case ".tsv":
+            return Form.TABS
+        case ".json" | ".jsonl" | ".ndjson":
+            return Form.LIST if data.lstrip()[:1] == b"[" else Form.LINES
+        case ".parquet":
+            return Form.PARQUET
+    raise InputError(f"{name!r} has an ending that is not known.\n  Give .csv, .tsv, .json, .jsonl or .parquet.")
+
+
+def _read(form: Form, data: bytes) -> pa.Table:
+    match form:
+        case Form.CSV | Form.TABS:
+            options = pc_csv.ParseOptions(delimiter="\t" if form is Form.TABS else ",")
+            return pc_csv.read_csv(io.BytesIO(data), parse_options=options)
+        case Form.LIST:
+            return pa.Table.from_pylist(json.loads(data))
+        case Form.LINES:
+            return pa_json.read_json(io.BytesIO(data))
+        case Form.PARQUET:
+            return pq.read_table(io.BytesIO(data))
 
 
 def _with_plain_times(rows: pa.Table) -> pa.Table:

@@ -16,7 +16,7 @@ from cepheid.explain.results import to_html
 from cepheid.pattern import Pattern
 from cepheid.row_pattern import RowPattern
 from cepheid.rows.in_memory import listed
-from cepheid.studio.copies import copies
+from cepheid.studio.copies import Taken, copies
 from cepheid.studio.sample import Sample
 
 SHOWN = 100
@@ -85,9 +85,7 @@ def _pattern(sample: Sample, request: Request) -> dict[str, Any]:
         "why": why._repr_html_(),
         "cause": "" if found or not why.reasons else str(why.reasons[0]),
         "notation": str(pattern),
-        "copies": copies(
-            text, request.partition_by, request.order_by, request.type_column, sample.name, is_clause=False
-        ),
+        "copies": copies(Taken(text, request.partition_by, request.order_by, request.type_column, sample)),
     }
 
 
@@ -99,9 +97,9 @@ def _row_pattern(sample: Sample, request: Request) -> dict[str, Any]:
     return {
         "count": number,
         "matches": _table(found.matches_table, number),
-        "outline": str(pattern.diagram("text")),
+        "diagram": str(pattern.diagram()),
         "notation": str(pattern),
-        "copies": copies(text, [], [], "", sample.name, is_clause=True),
+        "copies": copies(Taken(text, [], [], "", sample, is_clause=True)),
     }
 
 

@@ -51,6 +51,7 @@ class OperatorStream:
         on_error: str = "stop",
         every_row: bool = False,
         leftovers: bool = False,
+        lag_ms: int | None = None,
         **limits: int,
     ) -> None:
         conditions = bind(tree, Schema.from_arrow(schema))
@@ -79,6 +80,7 @@ class OperatorStream:
             )
             if leftovers
             else None,
+            lag_ms,
         )
         self.work = work
         # The extractor lets every cell through: the plan leaves the watermarked column behind, so Spark drops nothing.

@@ -23,7 +23,7 @@ from cepheid.engine.tables.row_patterns import tabulate
 from cepheid.match_recognize import read
 from cepheid.rowpattern.binding import BoundRowPattern, bind
 from cepheid.rowpattern.expression import Folded, Function, Value, reads_of
-from cepheid.rows.row_patterns import _measured, _result
+from cepheid.rows.row_patterns import _result, measured
 from cepheid.spark.keys import HASHES
 from cepheid.spark.row_workers import MASK, MATCH_NUMBER, MatchSortedRows, RowWork, read_name
 from cepheid.spark.stream.operator import KIND, MATCHES, StreamOperator
@@ -104,10 +104,10 @@ class RowStream:
     def _shown(self, found: pa.Table) -> pa.Table:
         is_matched = np.array(found[MATCH_NUMBER].is_valid(), bool)
         reads: Any = _Reads(found.filter(pa.array(is_matched)), self.reads)
-        measured = _measured(self.bound, reads, int(is_matched.sum()))
+        values = measured(self.bound, reads, int(is_matched.sum()))
         places = pa.array(np.cumsum(is_matched) - 1, mask=~is_matched)
         inputs = [found[name].combine_chunks() for name in self.bound.input_columns]
-        return _result(self.bound, inputs, [values.take(places) for values in measured])
+        return _result(self.bound, inputs, [each.take(places) for each in values])
 
     def _prepared(self, rows: pa.Table) -> pa.Table:
         values = RowValues(rows, np.array([0, rows.num_rows]))

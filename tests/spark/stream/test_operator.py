@@ -112,7 +112,15 @@ def play(stream: OperatorStream, rows: list[dict[str, Any]], sizes: list[int], d
         streaming_store.SMALL_JOURNAL = before
 
 
-@given(patterns(), events, st.lists(st.integers(1, 6), max_size=8), st.integers(0, 6), st.booleans(), st.booleans())
+def ends_as_batch_does(tree: PatternTree, in_time: list[dict[str, Any]], watermark: int) -> bool:
+    """A count window ends, at the end of the input, where time is (rule 6). On a stream that is the watermark, which
+    other keys may have moved further than the key's own last event; batch knows only that one."""
+    last = {row["key"]: row["ts"] for row in sorted(in_time, key=lambda row: row["ts"])}
+    is_timed = not isinstance(tree.window, EventCount)
+    return is_timed or min(last.values()) >= BEGIN + timedelta(milliseconds=watermark - BEGIN_MS)
+
+
+@given(patterns(), events, st.lists(st.integers(1, 6), max_size=8), st.integers(0, 6), *3 * [st.booleans()])
 def test_any_disorder_and_any_split_give_what_batch_gives(
     tree: PatternTree,
     given_events: list[tuple[int, str, int, str, int]],
@@ -120,11 +128,13 @@ def test_any_disorder_and_any_split_give_what_batch_gives(
     delay: int,
     timeouts: bool,
     forgetful: bool,
+    early: bool,
 ) -> None:
-    """Late events excepted: they are told, and batch runs without them. Every event is accounted for."""
+    """Late events excepted: they are told, and batch runs without them. Every event is accounted for. `early`: what the
+    next watermark will pass is handled at once."""
     tree, rows = timed(tree), as_they_arrive(given_events)
     try:
-        stream = stream_of(tree, timeouts, forgetful=forgetful)
+        stream = stream_of(tree, timeouts, forgetful=forgetful, lag_ms=delay if early else None)
         latest = play(stream, rows, sizes, delay)
     except (NotCompiled, SkipError):
         return
@@ -140,12 +150,9 @@ def test_any_disorder_and_any_split_give_what_batch_gives(
         row["match_id"] for row in whole.matches
     )
     if timeouts:
-        # A count window ends, at the end of the input, where time is (rule 6). On a stream that is the watermark, which
-        # other keys may have moved further than the key's own last event; batch knows only that one.
-        is_timed = not isinstance(tree.window, EventCount)
-        last = {row["key"]: row["ts"] for row in sorted(in_time, key=lambda row: row["ts"])}
-        if not is_timed and min(last.values()) < BEGIN + timedelta(milliseconds=latest - delay - BEGIN_MS):
+        if not ends_as_batch_does(tree, in_time, latest - delay):
             return
+        is_timed = not isinstance(tree.window, EventCount)
         found, expected = (
             sorted((row["match_id"], row["at"] if is_timed else None) for row in rows)
             for rows in (stream.found["timeouts"], whole.timeouts)
@@ -170,6 +177,20 @@ def test_an_event_waits_for_the_watermark() -> None:
     stream.batch(table([]), milliseconds(5))
     [match] = stream.found["matches"]
     assert (match["a"]["id"], match["b"]["id"], match["at"]) == (1, 2, BEGIN + timedelta(seconds=5))
+
+
+def test_what_the_next_watermark_passes_is_handled_at_once() -> None:
+    """Its own events tell a bucket where the watermark will be at least. What comes behind that is late, as ever."""
+    stream = stream_of(A_B.tree, buckets=1, lag_ms=2_000)
+    stream.batch(table([event(6, 3, "c"), event(4, 2, "b"), event(1, 1, "a"), event(4.001, 4, "b")]), 0)
+    [match] = stream.found["matches"]
+    assert (match["a"]["id"], match["b"]["id"], match["at"]) == (1, 2, BEGIN + timedelta(seconds=4))
+    assert stream.counts[-1]["pending"] == 2
+    stream.batch(table([event(4, 5, "b"), event(4.5, 6, "a")]), milliseconds(4))
+    assert [row["id"] for row in stream.found["late"]] == [5]
+    stream.batch(table([]), milliseconds(20))
+    assert len(stream.found["matches"]) == 1
+    assert [timeout["a"]["id"] for timeout in stream.found["timeouts"]] == [6]
 
 
 def test_a_key_without_further_events_times_out_by_the_watermark() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +21,7 @@ from cepheid.errors import CepheidError, EvaluationError, LimitError
 from cepheid.rows.row_order import ordered
 from cepheid.rows.row_patterns import by_reference
 from cepheid.spark.stream.poison import handle
+from cepheid.spark.stream.state import row_bucket
 from cepheid.spark.stream.state.row_bucket import BucketRows
 
 SECOND = 1_000_000
@@ -49,7 +51,7 @@ def streamed(stream: RowStream, table: pa.Table, cuts: list[int], lag: int) -> l
     return found + stream.end()
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+@settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 @given(clauses(), tables(), st.data())
 def test_any_cut_into_steps_is_one_batch(clause: str, table: pa.Table, data: st.DataObject) -> None:
     table = timed(table)
@@ -62,21 +64,23 @@ def test_any_cut_into_steps_is_one_batch(clause: str, table: pa.Table, data: st.
         stream = RowStream(clause, table.schema, data.draw(st.booleans(), "forgetful"))
     except NotCompiled:
         assume(False)
+    lag = data.draw(st.integers(0, 2), "lag")
     rows = ordered(table, stream.bound.partition_by, stream.bound.order_by)
-    expected: Any
-    try:
-        expected = by_key(by_reference(stream.bound, rows, max_steps=20_000).to_pylist())
-    except LimitError:
-        assume(False)
-    except CepheidError as error:
-        with pytest.raises(type(error)):
-            streamed(stream, table, cuts, data.draw(st.integers(0, 2), "lag"))
-        return
-    try:
-        found = streamed(stream, table, cuts, data.draw(st.integers(0, 2), "lag"))
-    except LimitError:
-        assume(False)
-    assert by_key(found) == expected
+    with mock.patch.object(row_bucket, "LONG", data.draw(st.sampled_from([1, 2, 3, row_bucket.LONG]), "long")):
+        expected: Any
+        try:
+            expected = by_key(by_reference(stream.bound, rows, max_steps=20_000).to_pylist())
+        except LimitError:
+            assume(False)
+        except CepheidError as error:
+            with pytest.raises(type(error)):
+                streamed(stream, table, cuts, lag)
+            return
+        try:
+            found = streamed(stream, table, cuts, lag)
+        except LimitError:
+            assume(False)
+        assert by_key(found) == expected
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
@@ -232,3 +236,66 @@ def test_keys_are_forgotten_where_nothing_depends_on_them() -> None:
         stream = RowStream(clause.format(measure), table.schema, forgetful=True)
         stream.step(table, len(names) * SECOND)
         assert len(stream.bucket.keys) == expected
+
+
+LONG_OPEN = "PARTITION BY p ORDER BY ts MEASURES COUNT(*) AS n, {} AS f PATTERN (A+ B) {} DEFINE A AS x >= 0, B AS {}"
+
+
+def opened(more: str = "", condition: str = "x < 0", measure: str = "FIRST(x)") -> tuple[RowStream, pa.Table]:
+    """A stream with a long open match of one key and a short one of another, and its rows, the last one still to
+    come."""
+    table = timed(pa.table({"p": [*"kl", *"k" * 8], "x": [1] * 9 + [-1]}))
+    stream = RowStream(LONG_OPEN.format(measure, more, condition), table.schema)
+    for row in range(9):
+        assert stream.step(table.slice(row, 1), SECOND * (row + 1)) == []
+    assert len(stream.bucket.open) == 1
+    return stream, table.slice(9)
+
+
+@pytest.fixture
+def short_is_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows are kept apart from four on."""
+    monkeypatch.setattr(row_bucket, "LONG", 4)
+
+
+@pytest.mark.usefixtures("short_is_long")
+def test_a_long_open_match_goes_on() -> None:
+    stream, last = opened()
+    assert stream.bucket.open[0].scan.steps < 30
+    assert stream.step(last, 10 * SECOND) == [{"p": "k", "n": 9, "f": 1}]
+    assert not stream.bucket.open and stream.bucket.live_runs == 1
+    stream, _ = opened()
+    assert stream.end() == []  # no row comes with the end
+
+
+@pytest.mark.usefixtures("short_is_long")
+def test_a_long_open_match_is_saved_and_goes_on() -> None:
+    stream, last = opened()
+    saved = stream.bucket.to_bytes()
+    assert len(stream.bucket.open) == 1  # saving changes nothing
+    for bucket in (stream.bucket, BucketRows.from_bytes(stream.work, saved, "the bucket")):
+        stream.bucket = bucket
+        assert stream.step(last, 10 * SECOND) == [{"p": "k", "n": 9, "f": 1}]
+
+
+@pytest.mark.usefixtures("short_is_long")
+def test_a_long_open_match_ends_by_time() -> None:
+    stream, _ = opened("WITHIN INTERVAL '60' SECOND", "TRUE")
+    assert stream.bucket.deadline() == 61 * SECOND - 1
+    assert stream.step(None, 61 * SECOND - 1) == [{"p": "k", "n": 8, "f": 1}]
+
+
+@pytest.mark.usefixtures("short_is_long")
+def test_a_long_open_match_whose_condition_fails_is_rejected() -> None:
+    stream, last = opened(condition="10 / (B.x + FIRST(x)) > 1", measure="LAST(x)")
+
+    def with_rows() -> BucketRows:
+        bucket = BucketRows.from_bytes(stream.work, saved, "the bucket")
+        bucket.receive(stream._prepared(last))
+        return bucket
+
+    saved = stream.bucket.to_bytes()
+    stream.bucket.receive(stream._prepared(last))
+    done = handle(stream.bucket, 10 * SECOND, False, "skip_key", with_rows)
+    assert done.refused is not None and set(done.refused["p"].to_pylist()) == {"k"}
+    assert "division by zero at the row at p = 'k'" in done.refused["reason"][0].as_py()

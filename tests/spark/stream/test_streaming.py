@@ -133,6 +133,44 @@ HOT = (
 )  # fmt: skip
 
 
+def test_broken_and_unmatched_go_on_after_a_restart(spark: SparkSession, source: Source, tmp_path: Path) -> None:
+    checkpoint = str(tmp_path / "checkpoint")
+    outputs = {name: str(tmp_path / name) for name in ("matches", "broken", "unmatched")}
+    pattern = A_B.not_followed_by("c").where(F.col("name") == "c")
+
+    def found(rows: DataFrame) -> Any:
+        return pattern.match(rows, partition_by="key", order_by=["ts", "id"], watermark="0 seconds", id="1")
+
+    def start(flush: bool = False, **more: Any) -> Any:
+        sinks = {name: files(path) for name, path in outputs.items()} | more
+        found(source.stream).start(
+            **sinks, checkpoint=checkpoint, trigger="available now", flush=flush
+        ).awaitTermination()
+
+    source.put(
+        ("x", 1, 1, "a"), ("x", 2, 2, "b"), ("y", 2, 3, "x"), ("x", 40, 4, "a"), ("x", 41, 5, "b"), ("z", 41, 6, "b")
+    )
+    start()
+    assert [row["id"] for row in files(outputs["unmatched"]).read(spark).collect()] == [3]
+    [run] = StateReader(found(source.stream), checkpoint).runs().where("key = 'x'").collect()
+    assert run["waits_for"] == ["the negations at the end"]
+    with pytest.raises(StateError, match="what else is looked for: was broken, unmatched"):
+        start(unmatched=None)
+    source.put(("x", 45, 7, "c"), ("x", 46, 8, "q"))
+    start(flush=True)
+    rows = spark.read.schema(DDL).json(str(source.place))
+    batch = pattern.match(rows, partition_by="key", order_by=["ts", "id"])
+    for name, path in outputs.items():
+        told = files(path).read(spark).drop("at").collect()
+        assert sorted(map(repr, told)) == sorted(map(repr, getattr(batch, name).collect())), name
+    [broken] = files(outputs["broken"]).read(spark).collect()
+    assert (broken["reason"], broken["event"]["id"]) == ("not violated", 7)
+    with pytest.raises(InputError, match="unmatched: the pattern has no window"):
+        Pattern.begin("a").match(source.stream, partition_by="key", order_by="ts").unmatched  # noqa: B018
+    with pytest.raises(InputError, match="broken: a query that counts matches builds none"):
+        found(source.stream).start(counts="memory", broken="memory", checkpoint=str(tmp_path / "other"))
+
+
 def test_a_hot_key_with_any_links_restarts_and_is_counted(spark: SparkSession, source: Source, tmp_path: Path) -> None:
     """Cohorts through a restart: the matches are those of batch, the state says what waits, and counting gives as many
     as listing."""

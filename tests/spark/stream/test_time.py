@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from cepheid import InputError
 from cepheid.spark.stream.query import trigger_of
-from cepheid.spark.stream.time import REASON, REASONS, WATERMARKED, EventTime, Timing
+from cepheid.spark.stream.time import NO_WATERMARK, REASON, REASONS, WATERMARKED, EventTime, Timing, watermark_after
 
 TIMES = {
     "NULL": 1,
@@ -54,3 +54,22 @@ def test_a_trigger_is_a_text_or_what_spark_takes() -> None:
     for wrong in ({"every": "1 second"}, {"once": True, "availableNow": True}, ["1 second"]):
         with pytest.raises(InputError, match="is not a trigger"):
             trigger_of(wrong)  # type: ignore[arg-type]
+
+
+def test_what_the_watermark_will_be_is_known_unless_another_one_may_hold_it_back(spark: SparkSession) -> None:
+    stream = spark.readStream.format("rate").load()
+
+    def lag(rows: DataFrame, timing: Timing) -> int | None:
+        return EventTime(rows, ("timestamp",), timing).lag_ms(rows)
+
+    assert lag(stream, Timing("3 seconds")) == 3_000
+    own = stream.withWatermark("timestamp", "3 seconds")
+    hidden = own.select("value", (F.col("timestamp") + F.expr("INTERVAL '0' SECOND")).alias("timestamp"))
+    assert lag(own, Timing()) is None
+    assert lag(hidden, Timing("1 second")) is None
+    assert lag(stream, Timing(source="arrival")) is None
+
+
+def test_the_next_watermark_is_counted_as_spark_counts() -> None:
+    assert watermark_after(5_000_999, 2_000) == 3_000_000
+    assert watermark_after(1_999_999, 2_000) == NO_WATERMARK

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from cepheid.engine.kernel.compiling import allocating, compiled, inlined
+from cepheid.engine.kernel.compiling import compiled, inlined
+from cepheid.engine.kernel.entrances import entrance
 from cepheid.engine.kernel.layout import *
 
 
@@ -95,7 +96,7 @@ def sort_nodes(nodes, listed, spare, count):
         width *= 2
 
 
-@allocating
+@entrance(allocates=True)
 def extract(nodes, listed, ends):
     """The variables and events of the listed nodes, each from its first event on; `ends`: where each one's entries
     end."""
@@ -113,7 +114,7 @@ def extract(nodes, listed, ends):
     return variables, events
 
 
-@allocating
+@entrance(allocates=True)
 def collect(lists, slots, runs, nodes, counters):
     """Drop the nodes that no run reaches. A node stands behind its predecessor, so one pass moves them all."""
     used = counters[Q_USED_NODES]
@@ -146,7 +147,7 @@ def collect(lists, slots, runs, nodes, counters):
     counters[Q_USED_NODES] = kept
 
 
-@allocating
+@entrance(allocates=True)
 def live_runs(lists, slots, runs):
     """All runs that wait somewhere."""
     found = np.empty(len(runs), np.int64)

@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from cepheid.engine.kernel.buffer import free_run
 from cepheid.engine.kernel.cohort_layout import *
 from cepheid.engine.kernel.compiling import compiled, inlined
-from cepheid.engine.kernel.forbidding import is_forbidden
 from cepheid.engine.kernel.histories import both_sets, with_history
 from cepheid.engine.kernel.layout import *
-from cepheid.engine.kernel.lists import is_gone, is_out, place_in_index, put_into_index, take_from_index
+from cepheid.engine.kernel.lists import is_gone, place_in_index, put_into_index, sweeper
 
 
 @inlined
@@ -106,6 +104,21 @@ def taken_over(a, e, w, slot, run, event, is_new):
 
 
 @inlined
+def is_never_late(a, e, w, position, run, moment):
+    """Bounds since the previous event are looked at when an event is shown to a cohort, and nowhere else."""
+    return False
+
+
+@inlined
+def leave_table(w, run):
+    """A cohort is also in the table of twins."""
+    leave_twins(w.runs, w.twins, run)
+
+
+sweep_cohorts = sweeper(is_never_late, leave_table)
+
+
+@inlined
 def wait(a, e, w, slot, run, event):
     """Put a cohort into the list of its place."""
     if w.runs[run, E_PLACE] == FRESH:
@@ -120,34 +133,6 @@ def wait(a, e, w, slot, run, event):
     w.runs[run, R_NEXT] = w.lists[slot, place + L_HEAD]
     w.lists[slot, place + L_HEAD] = run
     w.lists[slot, place + L_LENGTH] += 1
-
-
-@compiled
-def sweep_cohorts(a, e, w, slot, position, moment, ordinal):
-    """Drop the cohorts of a list that are over by an event of this moment and ordinal."""
-    place = L_SIZE * position
-    previous = np.int64(NONE)
-    run = np.int64(w.lists[slot, place + L_HEAD])
-    while run != NONE:
-        following = np.int64(w.runs[run, R_NEXT])
-        is_over = w.runs[run, R_OPEN] == 0
-        start = np.int64(w.nodes[w.runs[run, R_NODE], N_START])
-        if is_over or is_forbidden(a, e, w, slot, start) or is_out(a, e, start, moment, ordinal):
-            if not is_over:
-                leave_twins(w.runs, w.twins, run)
-                if a.params[P_INDEXED]:
-                    take_from_index(a.positions, w.runs, w.registers, w.buckets, slot, run)
-            w.lists[slot, place + L_LENGTH] -= 1
-            w.slots[slot, K_LIVE] -= 1
-            free_run(w.runs, w.extra, w.counters, run)
-            if previous == NONE:
-                w.lists[slot, place + L_HEAD] = following
-            else:
-                w.runs[previous, R_NEXT] = following
-        else:
-            previous = run
-        run = following
-    w.lists[slot, place + L_SWEPT] = w.lists[slot, place + L_LENGTH]
 
 
 @compiled

@@ -29,8 +29,9 @@ from cepheid.engine.kernel.cohort_lists import (
     taken_over,
     wait,
 )
-from cepheid.engine.kernel.compiling import allocating, borrowed, compiled, inlined
+from cepheid.engine.kernel.compiling import borrowed, compiled, inlined
 from cepheid.engine.kernel.counting import count_matches
+from cepheid.engine.kernel.entrances import entrance
 from cepheid.engine.kernel.events import most_created, note_not_before
 from cepheid.engine.kernel.few_matches import list_few
 from cepheid.engine.kernel.first_match import first_match
@@ -267,7 +268,7 @@ def run_cohorts(a, e, w, bounds, slot_of, progress):
     return DONE
 
 
-@compiled
+@entrance("handle_cohorts")
 def match_cohorts(arrays, columns, pool, bounds, slot_of, progress):
     """Match sorted partitions one after the other. `slot_of`: the slots that they live in from call to call; empty
     where each partition is whole, begins anew and is forgotten. `progress`: the partition and the event to go on
@@ -275,7 +276,7 @@ def match_cohorts(arrays, columns, pool, bounds, slot_of, progress):
     return run_cohorts(borrowed(arrays), borrowed(columns), borrowed(pool), bounds, slot_of, progress)
 
 
-@allocating
+@entrance(allocates=True)
 def collect(arrays, columns, pool, ordinals):
     """Drop what is over by now: cohorts, then histories. Returns how many histories each partition has. `ordinals`: of
     the event that comes next in each."""
@@ -286,7 +287,7 @@ def collect(arrays, columns, pool, ordinals):
     return collect_histories(arrays, columns, pool, ordinals)
 
 
-@compiled
+@entrance()
 def rebuild(arrays, columns, pool):
     """Chain all cohorts anew after the buckets were replaced by empty ones."""
     rebuild_buckets(borrowed(arrays), borrowed(columns), borrowed(pool))

@@ -4,7 +4,8 @@ numba refuses to import a cached function where it finds no place to write or no
 lie in a zip or a wheel), and does not notice when a function that another one calls has changed. So a place is looked
 for first: `CEPHEID_CACHE`, else beside the package, else the user's cache directory; in it, a directory named by the
 sources of the kernel, wherever they lie: all copies of one version share what is compiled. Where none can be written,
-the kernel is compiled anew in each process, and the log says so.
+the kernel is compiled anew in each process, and the log says so. Only what Python calls is kept (`entrances`); it holds
+all that it calls (`linking`).
 
 What is kept is pickle, and reading it runs it: the directory belongs to whoever runs the kernel and to nobody else, one
 that others own or could have written to is not used, and files that cannot be read are compiled anew.
@@ -16,13 +17,21 @@ import hashlib
 import importlib.resources
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
 from numba.core import caching, cgutils
 from numba.extending import intrinsic
+
+from cepheid.engine.kernel.linking import PartPipeline, WholePipeline
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
 
 logger = logging.getLogger("cepheid.engine")
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -83,15 +92,31 @@ if PLACE is None:
     )
 
 
-def announce_compilation(entrance: str = "drive.match_sorted") -> None:
-    """Say so before the first call of an entrance of the kernel if it must be compiled: otherwise the program would
-    seem to hang."""
-    if entrance not in _announced and (PLACE is None or not any(PLACE.glob(f"{entrance}*.nbc"))):
-        logger.warning("compiling the engine, once for this machine and version: this takes about a minute")
-    _announced.add(entrance)
+LARGE = ("match_sorted", "match_cohorts", "scan")
+"""Functions whose compilation is long enough to be told."""
 
 
-_announced: set[str] = set()
+def announce_compilation(function: Any) -> None:
+    """Say that a function of the kernel is being compiled: otherwise the program would seem to hang."""
+    if function.__name__ in LARGE:
+        logger.warning("compiling the engine, once for this machine and version: this takes up to a minute")
+
+
+@contextmanager
+def one_at_a_time() -> Iterator[None]:
+    """Of several processes that need the same code, one compiles it and the others wait for that."""
+    if PLACE is None or fcntl is None:
+        yield
+        return
+    with (PLACE / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def is_kept(function: Any, signature: Callable[[], Any]) -> bool:
+    """Whether machine code of a function is on disk, for this kind of processor."""
+    kept = getattr(function, "_cache", None)
+    return isinstance(kept, _Kept) and kept.holds(signature, function.targetctx)
 
 
 class _Locator:
@@ -127,6 +152,15 @@ class _Kept(caching.FunctionCache):
 
     _impl_class = _Form
 
+    def holds(self, signature: Callable[[], Any], target: Any) -> bool:
+        """Whether there is something for a signature, as far as the index tells."""
+        if not os.path.exists(self._cache_file._index_path):
+            return False
+        try:
+            return self._index_key(signature(), target.codegen()) in self._cache_file._load_index()
+        except Exception:  # damaged: `load_overload` says so
+            return True
+
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """What was kept; nothing if it is damaged, so that it is compiled anew and kept again."""
         try:
@@ -140,27 +174,31 @@ class _Kept(caching.FunctionCache):
         return None
 
 
-def _decorated(function: _Function, **options: Any) -> _Function:
-    """numba's decorator, told where to keep what it compiles."""
-    result: Any = numba.njit(nogil=True, error_model="numpy", **options)(function)
-    if PLACE is not None and hasattr(result, "_cache"):  # absent where NUMBA_DISABLE_JIT leaves the function as it is
-        result._cache = _Kept(function)
-    return result  # type: ignore[no-any-return]
+def _decorated(function: _Function, **options: Any) -> Any:
+    return numba.njit(nogil=True, error_model="numpy", **options)(function)
 
 
 def compiled(function: _Function) -> _Function:
     """A function of the kernel. It makes no arrays, so references need not be counted (see `borrowed`)."""
-    return _decorated(function, _nrt=False)
+    return _decorated(function, pipeline_class=PartPipeline, _nrt=False)  # type: ignore[no-any-return]
 
 
 def inlined(function: _Function) -> _Function:
     """A small function of the kernel, or one with a single caller, that becomes part of its callers."""
-    return _decorated(function, _nrt=False, forceinline=True)
+    return _decorated(function, pipeline_class=PartPipeline, _nrt=False, forceinline=True)  # type: ignore[no-any-return]
 
 
 def allocating(function: _Function) -> _Function:
-    """A function beside the kernel that makes arrays of its own."""
-    return _decorated(function)
+    """A function of the kernel that makes arrays of its own."""
+    return _decorated(function, pipeline_class=PartPipeline)  # type: ignore[no-any-return]
+
+
+def whole(function: _Function, allocates: bool) -> Any:
+    """A function that Python calls, with all that it calls, told where to keep what is compiled (see `entrances`)."""
+    result = _decorated(function, pipeline_class=WholePipeline, **({} if allocates else {"_nrt": False}))
+    if PLACE is not None and hasattr(result, "_cache"):  # absent where NUMBA_DISABLE_JIT leaves the function as it is
+        result._cache = _Kept(function)
+    return result
 
 
 @intrinsic

@@ -11,6 +11,7 @@ import numpy as np
 
 from cepheid.engine.kernel.compiling import borrowed, compiled
 from cepheid.engine.kernel.deciding import fall_due, moment_decided
+from cepheid.engine.kernel.entrances import entrance
 from cepheid.engine.kernel.events import fits, handle
 from cepheid.engine.kernel.layout import *
 from cepheid.engine.kernel.lists import clear, rebuild_index
@@ -73,7 +74,7 @@ def run_partitions(a, e, w, bounds, slot_of, progress):
     return DONE
 
 
-@compiled
+@entrance("handle", "finish_slot")
 def match_sorted(arrays, columns, pool, bounds, slot_of, progress):
     """Match sorted partitions one after the other.
 
@@ -95,14 +96,14 @@ def run_finish(a, e, w, progress):
     return DONE
 
 
-@compiled
+@entrance("finish_slot")
 def finish_slots(arrays, columns, pool, progress):
     """Let time move on, or the input end, in all slots. `progress`: the slot to go on with, 0, what happens, the
     moment."""
     return run_finish(borrowed(arrays), borrowed(columns), borrowed(pool), progress)
 
 
-@compiled
+@entrance()
 def index_runs(arrays, pool):
     """Chain all runs anew after the buckets were replaced by empty ones."""
     rebuild_index(borrowed(arrays), borrowed(pool))

@@ -268,7 +268,7 @@ def handle(a, e, w, slot, partition, event):
         place_created(a, e, w, slot, event, lingers)
         if w.slots[slot, K_LIVE] > a.params[P_MAX_RUNS]:
             for position in range(1, w.lists.shape[1] // L_SIZE):
-                sweep(a, e, w, slot, position, event)
+                sweep(a, e, w, slot, position, moment, e.ordinal[event])
             if w.slots[slot, K_LIVE] > a.params[P_MAX_RUNS]:
                 return TOO_MANY_RUNS
         if w.counters[Q_PROBLEM] != NONE:  # a not at the start reads variables, or a having, and failed

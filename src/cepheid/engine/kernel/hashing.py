@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from cepheid.engine.kernel.compiling import allocating, inlined
+from cepheid.engine.kernel.compiling import inlined
+from cepheid.engine.kernel.entrances import entrance
 
 Words = npt.NDArray[np.uint64]
 
@@ -25,7 +26,7 @@ def mix(word: np.uint64) -> np.uint64:
     return word ^ (word >> np.uint64(31))
 
 
-@allocating
+@entrance(allocates=True)
 def mixed(words: Words) -> Words:
     """Every word mixed."""
     result = np.empty_like(words)
@@ -34,7 +35,7 @@ def mixed(words: Words) -> Words:
     return result
 
 
-@allocating
+@entrance(allocates=True)
 def sums_of_matches(events: Words, variables: Words, starts: npt.NDArray[np.int64]) -> Words:
     """Two words a match: entry i stands for an event and its variable; match m has the entries from `starts[m]` on."""
     result = np.zeros((len(starts) - 1, 2), np.uint64)
@@ -47,7 +48,7 @@ def sums_of_matches(events: Words, variables: Words, starts: npt.NDArray[np.int6
     return result
 
 
-@allocating
+@entrance(allocates=True)
 def hexadecimal(words: Words) -> npt.NDArray[np.uint8]:
     """The digits of each row of words, the largest first, as signs of ASCII."""
     rows, columns = words.shape

@@ -17,6 +17,7 @@ import numpy as np
 
 from cepheid.engine.kernel.cohort_layout import *
 from cepheid.engine.kernel.compiling import allocating, compiled, inlined
+from cepheid.engine.kernel.entrances import entrance
 from cepheid.engine.kernel.forbidding import is_forbidden
 from cepheid.engine.kernel.layout import *
 from cepheid.engine.kernel.lists import is_out
@@ -153,7 +154,7 @@ def collect_histories(a, e, w, ordinals):
     return counts
 
 
-@allocating
+@entrance(allocates=True)
 def count_partial(a, e, w, ordinals):
     """For each node, how many partial matches the set below it stands for, without those that are out. As doubles:
     they may be very many."""

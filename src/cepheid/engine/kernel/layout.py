@@ -212,6 +212,8 @@ SKIP_TARGET_MISSING = 4
 SKIP_TO_START = 5
 OVERFLOW = 6
 DIVISION_BY_ZERO = 7
+STOPPED = -2
+"""Between two events, since it is run by Python and takes long (`entrances`)."""
 
 NEVER = 2**63 - 1
 NONE = -1

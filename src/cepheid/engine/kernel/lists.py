@@ -1,9 +1,12 @@
 """The lists that runs wait in: joining, sweeping, clearing, and the index of runs that wait for an equality.
 
-Compiled functions for the kernel.
+Compiled functions for the kernel. Sweeping is the same for cohorts (`cohort_lists`).
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -17,12 +20,19 @@ from cepheid.engine.kernel.layout import *
 
 @inlined
 def is_gone(a, e, w, slot, start, event):
-    """Whether a run with this start can be dropped: forbidden, or out of its window where no timer looks after that."""
+    """Whether an event finds no run with this start any more."""
+    return is_gone_by(a, e, w, slot, start, e.time[event], e.ordinal[event])
+
+
+@inlined
+def is_gone_by(a, e, w, slot, start, moment, ordinal):
+    """Whether a run with this start can be dropped by an event of this moment and ordinal: forbidden, or out of its
+    window where no timer looks after that."""
     if is_forbidden(a, e, w, slot, start):
-        return a.params[P_LINGERS] == 0 or was_forbidden(a, e, w, slot, start, e.time[event])
+        return a.params[P_LINGERS] == 0 or was_forbidden(a, e, w, slot, start, moment)
     if a.params[P_TIMEOUTS]:
         return False
-    return is_out(a, e, start, e.time[event], e.ordinal[event])
+    return is_out(a, e, start, moment, ordinal)
 
 
 @inlined
@@ -84,6 +94,58 @@ def take_from_index(positions, runs, registers, buckets, slot, run):
         other = following
 
 
+def sweeper(is_late: Any, leave: Any) -> Callable[..., None]:
+    """What drops the runs of a list that are over by an event of some moment and ordinal. Done whenever a list has
+    doubled, so that it costs little per run. `is_late`: whether time has passed a run by where its window has not;
+    `leave`: what else it must be taken out of."""
+
+    @compiled
+    def sweep(a, e, w, slot, position, moment, ordinal):
+        place = L_SIZE * position
+        previous = np.int64(NONE)
+        run = np.int64(w.lists[slot, place + L_HEAD])
+        while run != NONE:
+            following = np.int64(w.runs[run, R_NEXT])
+            is_over = w.runs[run, R_OPEN] == 0
+            is_dropped = is_over or is_gone_by(a, e, w, slot, w.nodes[w.runs[run, R_NODE], N_START], moment, ordinal)
+            if is_dropped or is_late(a, e, w, position, run, moment):
+                if not is_over:
+                    leave(w, run)
+                    if a.params[P_INDEXED]:
+                        take_from_index(a.positions, w.runs, w.registers, w.buckets, slot, run)
+                w.lists[slot, place + L_LENGTH] -= 1
+                w.slots[slot, K_LIVE] -= 1
+                free_run(w.runs, w.extra, w.counters, run)
+                if previous == NONE:
+                    w.lists[slot, place + L_HEAD] = following
+                else:
+                    w.runs[previous, R_NEXT] = following
+            else:
+                previous = run
+            run = following
+        w.lists[slot, place + L_SWEPT] = w.lists[slot, place + L_LENGTH]
+
+    return sweep
+
+
+@inlined
+def is_late(a, e, w, position, run, moment):
+    """Whether all bounds since earlier events of a run are over; where timeouts are asked for, timers see to that."""
+    if position >= a.params[P_POSITIONS] or a.params[P_TIMEOUTS]:
+        return False
+    if a.positions[position, S_GAP] == 0 and a.positions[position, S_SINCE] == 0:
+        return False
+    return is_out_of_time(a, e.time, w.runs, w.nodes, run, moment)
+
+
+@inlined
+def leave_nothing(w, run):
+    """A run is in no table but its list and the index."""
+
+
+sweep = sweeper(is_late, leave_nothing)
+
+
 @inlined
 def settle(a, e, w, slot, run, event):
     """Put a run into the list of its position."""
@@ -100,42 +162,12 @@ def settle(a, e, w, slot, run, event):
             w.slots[slot, K_LIVE] -= 1
             return
     if w.lists[slot, place + L_LENGTH] > 2 * w.lists[slot, place + L_SWEPT] + 64:
-        sweep(a, e, w, slot, position, event)
+        sweep(a, e, w, slot, position, e.time[event], e.ordinal[event])
     if a.params[P_INDEXED]:
         put_into_index(a.positions, w.runs, w.registers, w.buckets, slot, run)
     w.runs[run, R_NEXT] = w.lists[slot, place + L_HEAD]
     w.lists[slot, place + L_HEAD] = run
     w.lists[slot, place + L_LENGTH] += 1
-
-
-@compiled
-def sweep(a, e, w, slot, position, event):
-    """Drop the runs of a list that are over. Done whenever a list has doubled, so that it costs little per run."""
-    place = L_SIZE * position
-    looks_at_time = position < a.params[P_POSITIONS] and a.params[P_TIMEOUTS] == 0  # otherwise timers do
-    looks_at_time = looks_at_time and (a.positions[position, S_GAP] != 0 or a.positions[position, S_SINCE] != 0)
-    previous = np.int64(NONE)
-    run = np.int64(w.lists[slot, place + L_HEAD])
-    while run != NONE:
-        following = np.int64(w.runs[run, R_NEXT])
-        is_over = w.runs[run, R_OPEN] == 0
-        is_dropped = is_over or is_gone(a, e, w, slot, w.nodes[w.runs[run, R_NODE], N_START], event)
-        if not is_dropped and looks_at_time:
-            is_dropped = is_out_of_time(a, e.time, w.runs, w.nodes, run, e.time[event])
-        if is_dropped:
-            if a.params[P_INDEXED] and not is_over:
-                take_from_index(a.positions, w.runs, w.registers, w.buckets, slot, run)
-            w.lists[slot, place + L_LENGTH] -= 1
-            w.slots[slot, K_LIVE] -= 1
-            free_run(w.runs, w.extra, w.counters, run)
-            if previous == NONE:
-                w.lists[slot, place + L_HEAD] = following
-            else:
-                w.runs[previous, R_NEXT] = following
-        else:
-            previous = run
-        run = following
-    w.lists[slot, place + L_SWEPT] = w.lists[slot, place + L_LENGTH]
 
 
 @compiled

@@ -72,8 +72,29 @@ def compare_doubles(left, right):
 
 
 @compiled
+def compares(comparison, left, right):
+    """What one of the six comparisons, from EQUAL to LESS_OR_EQUAL_DOUBLE, says of two known values."""
+    if comparison > LESS_OR_EQUAL:
+        order = compare_doubles(as_double(left), as_double(right))
+        comparison -= EQUAL_DOUBLE - EQUAL
+    else:
+        order = np.int64(left > right) - np.int64(left < right)
+    if comparison == EQUAL:
+        return order == 0
+    return order < 0 or (order == 0 and comparison == LESS_OR_EQUAL)
+
+
+@compiled
 def evaluate(codes, values, values_known, registers, stack, counters, begin, end, event, run):
-    """Whether a program leaves true on the stack."""
+    """Whether a program leaves true on the stack. The commonest one, a value of the event beside a register, needs no
+    stack."""
+    if end - begin == 3 and EQUAL <= codes[end - 1, 0] <= LESS_OR_EQUAL_DOUBLE:
+        if codes[begin, 0] == REGISTER and codes[begin + 1, 0] == VALUE:
+            register, column = codes[begin, 1], codes[begin + 1, 1]
+            valid = np.uint64(registers[run, registers.shape[1] - 1]) >> np.uint64(register)
+            if valid & values_known[event] >> np.uint64(column) & np.uint64(1) == 0:
+                return False
+            return compares(codes[end - 1, 0], registers[run, register], values[event, column])
     top = execute(codes, values, values_known, registers, stack, counters, begin, end, event, run)
     return stack[top, 1] != 0 and stack[top, 0] != 0
 
@@ -235,20 +256,8 @@ def both(counters, stack, known, code, operand, top):
             known[top] = 0
         else:
             stack[top] = as_bits(as_double(left) / np.float64(right))
-    elif code == EQUAL:
-        stack[top] = left == right
-    elif code == LESS:
-        stack[top] = left < right
-    elif code == LESS_OR_EQUAL:
-        stack[top] = left <= right
     else:
-        order = compare_doubles(as_double(left), as_double(right))
-        if code == EQUAL_DOUBLE:
-            stack[top] = order == 0
-        elif code == LESS_DOUBLE:
-            stack[top] = order < 0
-        else:
-            stack[top] = order <= 0
+        stack[top] = compares(code, left, right)
 
 
 @compiled

@@ -49,7 +49,9 @@ OPEN = 12
 # matches, and whether rows of the partition precede those at hand
 S_START, S_NUMBER, S_COVERED, S_CUT, S_SIZE = range(5)
 
-# where the scan is. C_OPEN: whether more rows may come, each later than C_NOW
+# where the scan is. C_OPEN: whether more rows may come, each later than C_NOW. C_KEEPS: whether a search that is open
+# is kept for the next call; C_KEPT: whether one was kept, and whether it has noted the place where it goes on. C_STEPS:
+# how many instructions were tried
 (
     C_PARTITION,
     C_START,
@@ -63,8 +65,19 @@ S_START, S_NUMBER, S_COVERED, S_CUT, S_SIZE = range(5)
     C_VARIABLE,
     C_OPEN,
     C_NOW,
+    C_KEEPS,
+    C_KEPT,
+    C_PC,
+    C_ROW,
+    C_FLAGS,
+    C_WAITING,
+    C_TRAIL,
+    C_NOTED,
+    C_SPENT,
+    C_STEPS,
     C_SIZE,
-) = range(13)
+) = range(23)
+KEPT, KEPT_NOTED = 1, 2
 
 # what is measured over the rows of a match
 COUNT_ROWS, COUNT_KNOWN, SUM_WHOLE, SUM_DOUBLE, LEAST_WHOLE, MOST_WHOLE, LEAST_DOUBLE, MOST_DOUBLE = range(8)

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from cepheid.engine.kernel.compiling import allocating
+from cepheid.engine.kernel.entrances import entrance
 from cepheid.engine.kernel.layout import OVERFLOW, Q_PROBLEM, Q_SIZE
 from cepheid.engine.kernel.machine import add_checked, as_bits, as_double, compare_doubles
 from cepheid.engine.kernel.row_layout import *
 
 
-@allocating
+@entrance(allocates=True)
 def rows_at(matches, offsets, labels, bounds, shown_match, shown_place, mask, from_first, offset, shift, final):
     """The row that a navigation finds for each row of the result, -1 if there is none (rules 5.3 to 5.5)."""
     found = np.full(len(shown_match), -1, np.int64)
@@ -58,7 +58,7 @@ def rows_at(matches, offsets, labels, bounds, shown_match, shown_place, mask, fr
     return found
 
 
-@allocating
+@entrance(allocates=True)
 def labels_at(matches, offsets, labels, shown_match, rows):
     """The variable of each row found, -1 outside the match (rule 5.7)."""
     found = np.full(len(rows), -1, np.int64)
@@ -71,7 +71,7 @@ def labels_at(matches, offsets, labels, shown_match, rows):
     return found
 
 
-@allocating
+@entrance(allocates=True)
 def folded(matches, offsets, labels, shown_match, shown_place, mask, final, kind, values, known):
     """An aggregate for each row of the result, and whether it has a value (rule 5.9). `values` and `known` have an
     item for each row of the input; doubles are bits."""
@@ -125,7 +125,7 @@ def folded(matches, offsets, labels, shown_match, shown_place, mask, final, kind
     return results, valid, counters[Q_PROBLEM] == OVERFLOW
 
 
-@allocating
+@entrance(allocates=True)
 def members(matches, offsets, labels, shown_match, shown_place, mask, final):
     """The rows that an aggregate is over, one list after the other, and where each list begins."""
     begins = np.zeros(len(shown_match) + 1, np.int64)

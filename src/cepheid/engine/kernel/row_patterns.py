@@ -13,13 +13,19 @@ was: the first time it failed, or the search would have ended. What must be the 
 Only instructions that several ways lead to have a slot in the memory, and only while no iteration's flag is set: after
 a row is taken none is.
 
-Arrays have fixed sizes here: the caller gives more room and calls again.
+Arrays have fixed sizes here: the caller gives more room and calls again, and the search goes on where it was.
 
 More rows may come (`C_OPEN`), all later than those at hand. Then a search ends as *open* at the first way that hangs on
 a row which is not there: it needs a row to label, `$` needs to know that there is none, a test or a measure reads it.
 Ways are tried in the order of preference, so every way before has failed for good; and a match that is found is found
 before any open way, so no preferred one can come any more. The scan of that partition stops there; the next call, with
 more rows, begins with the same start. A row that comes cannot be labelled where WITHIN is over by then.
+
+An open search can also be kept (`C_KEEPS`), so that the next call goes on with it instead of beginning anew. It is the
+same search: what it did so far hangs only on rows that were there, all of which still are at the same places, and
+nothing that failed hangs on where the rows end. A way that needed a later row did not fail, it was open; WITHIN fails
+for good, since time moves on; `$` before the last row fails for good. Hence all rows in steps cost what they cost at
+once. The caller must leave rows, and ranks of strings, as they were: see `engine.open_scan`.
 """
 
 from __future__ import annotations
@@ -27,6 +33,7 @@ from __future__ import annotations
 import numpy as np
 
 from cepheid.engine.kernel.compiling import compiled, inlined
+from cepheid.engine.kernel.entrances import entrance
 from cepheid.engine.kernel.layout import Q_PROBLEM
 from cepheid.engine.kernel.machine import evaluate, update_registers
 from cepheid.engine.kernel.row_layout import *
@@ -137,7 +144,9 @@ def waits_for_measures(ahead, labels, length, at_hand):
 
 @compiled
 def hashed(slot, row, registers, depth):
-    total = np.uint64(slot) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(row)
+    # the row is mixed before registers are: a count of rows grows as it does
+    total = (np.uint64(slot) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(row)) * np.uint64(0xC4CEB9FE1A85EC53)
+    total ^= total >> np.uint64(32)
     for register in range(registers.shape[1]):
         total = (total ^ np.uint64(registers[depth, register])) * np.uint64(0xFF51AFD7ED558CCD)
         total ^= total >> np.uint64(32)
@@ -163,7 +172,7 @@ def remembered(states, stamps, stamp, slot, row, registers, depth):
     return False
 
 
-@compiled
+@entrance(few=1_000)
 def scan(
     instructions,
     tests,
@@ -190,8 +199,7 @@ def scan(
     no_nodes,
 ):
     """Scan on from where the cursor is (rule 4), each partition from where `places` says. Returns how that ended: all
-    done, an error, or which array of `room` is too small; then the search for the match at the cursor's row begins anew
-    in the next call."""
+    done, an error, or which array of `room` is too small; then the next call goes on with the search."""
     ways, path, labels, registers = room.ways, room.path, room.labels, room.registers
     failed, states, stamps = room.failed, room.states, room.stamps
     memory, slots, budget = params[P_MEMORY], max(1, params[P_SLOTS]), params[P_BUDGET]
@@ -208,19 +216,28 @@ def scan(
                     failed[index] = 0
         while start < end:
             length = -1
-            if first_mask == np.uint64(0) or allowed[start] & first_mask:
+            if cursor[C_KEPT] or first_mask == np.uint64(0) or allowed[start] & first_mask:
                 # ── the search for the match at this row (rule 3.2) ──
                 cursor[C_PARTITION], cursor[C_START] = partition, start
-                cursor[C_STAMP] += 1
-                stamp, number, noted = cursor[C_STAMP], cursor[C_NUMBER], 0
-                waiting, trail, lacks = 0, 0, DONE
+                number, lacks, steps = cursor[C_NUMBER], DONE, 0
+                pc, row, flags, waiting, trail, noted, spent, is_noted = 0, start, 0, 0, 0, 0, 0, False
+                if cursor[C_KEPT]:
+                    pc, row, flags, waiting = cursor[C_PC], cursor[C_ROW], cursor[C_FLAGS], cursor[C_WAITING]
+                    trail, noted, spent = cursor[C_TRAIL], cursor[C_NOTED], cursor[C_SPENT]
+                    is_noted = cursor[C_KEPT] == KEPT_NOTED
+                    cursor[C_KEPT] = 0
+                else:
+                    cursor[C_STAMP] += 1
+                stamp = cursor[C_STAMP]
                 # Rows that are taken cost nothing of the budget, nor does what the memory bounds already.
-                left = budget + (len(instructions) * (end - start) if memory >= BY_ROW_OF_START else 0)
-                pc, row, flags = 0, start, 0
+                most = budget + (len(instructions) * (end - start) if memory >= BY_ROW_OF_START else 0)
                 while True:
+                    steps += 1
                     code, fails = instructions[pc, I_CODE], False
                     slot = instructions[pc, I_SLOT]
-                    if slot >= 0 and flags == 0 and memory != FORGET:
+                    if is_noted:
+                        is_noted = False
+                    elif slot >= 0 and flags == 0 and memory != FORGET:
                         if memory >= BY_ROW_OF_START:
                             index = (row - begin) * slots + slot
                             if failed[index]:
@@ -357,15 +374,21 @@ def scan(
                     if fails:
                         if waiting == 0:
                             break
-                        if left == 0:
+                        if spent >= most:
                             lacks = OVER_BUDGET
                             break
-                        left -= 1
+                        spent += 1
                         waiting -= 1
                         pc, row, flags = ways[waiting, 0], ways[waiting, 1], ways[waiting, 2]
                         if memory == BY_ROW:
                             trail = ways[waiting, 3]  # what lies behind has failed, whatever the start
-                if memory == BY_ROW_OF_START or (memory == BY_ROW and (length >= 0 or lacks)):
+                cursor[C_STEPS] += steps
+                is_kept = lacks >= MORE_WAYS and lacks != MORE_STATES and (lacks != OPEN or cursor[C_KEEPS] != 0)
+                if is_kept:
+                    cursor[C_PC], cursor[C_ROW], cursor[C_FLAGS], cursor[C_WAITING] = pc, row, flags, waiting
+                    cursor[C_TRAIL], cursor[C_NOTED], cursor[C_SPENT] = trail, noted, spent
+                    cursor[C_KEPT] = KEPT if lacks == MORE_PATH else KEPT_NOTED
+                elif memory == BY_ROW_OF_START or (memory == BY_ROW and (length >= 0 or lacks)):
                     for place in range(trail):
                         failed[path[place]] = 0
                 if lacks == OPEN:
@@ -407,6 +430,7 @@ def scan(
                 start += target
         places[partition, S_START], places[partition, S_NUMBER] = start, cursor[C_NUMBER]
         places[partition, S_COVERED] = cursor[C_COVERED]
+        cursor[C_START] = start
         partition += 1
         cursor[C_IS_NEW] = 1
     return DONE

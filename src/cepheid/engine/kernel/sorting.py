@@ -9,10 +9,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from cepheid.engine.kernel.compiling import allocating
+from cepheid.engine.kernel.entrances import entrance
 
 
-@allocating
+@entrance(allocates=True)
 def grouped_by_time(
     codes: npt.NDArray[np.int64], count: int, time: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:

@@ -17,7 +17,6 @@ from cepheid.engine.counts import Counts, Summed, too_large_a_sum
 from cepheid.engine.kernel import cohort_layout as c
 from cepheid.engine.kernel import cohorts
 from cepheid.engine.kernel import layout as l
-from cepheid.engine.kernel.compiling import announce_compilation
 from cepheid.engine.limits import state_limit
 from cepheid.engine.runs.cohort_pool import CohortPool, asked_for, doubled, new_cohort_pool, scarce
 from cepheid.engine.runs.decided import ENTRY
@@ -67,7 +66,6 @@ class CohortDrive:
         where: Callable[[int, int], str],
     ) -> Listed:
         """`slot_of`: where the partitions live, none if they are whole; `ordinals`: of the next event in each slot."""
-        announce_compilation("cohorts.match_cohorts")
         tables, listed = self.tables, Listed()
         limit = state_limit(tables.max_state_bytes)
         progress = np.array([0, bounds[0]], np.int64)

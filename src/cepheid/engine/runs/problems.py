@@ -30,6 +30,7 @@ def problem(status: int, tables: Tables, pool: Pool | CohortPool, slot: int, whe
             return LimitError(
                 f"{where}: {value} matches end here; max_matches_per_event is {int(params[l.P_MAX_MATCHES])}.\n"
                 "  Use a skip strategy, a smaller window or followed_by instead of followed_by_any; or raise the limit."
+                " Where their number is enough, counts() counts them without listing any."
             )
         case l.SKIP_TARGET_MISSING:
             return target_missing(automaton.skip)

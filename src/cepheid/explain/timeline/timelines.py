@@ -83,7 +83,7 @@ def timeline(
     n = count(n, "n")
     tree = pattern.tree if isinstance(pattern, PatternBuilder) else pattern
     if isinstance(matches, pa.Table):
-        matches, events = _few_partitions(matches, events, n)
+        matches, events = _few_partitions(matches, events, n, failures)
     rows = plain_rows(matches)
     happened = [] if events is None else plain_rows(events)
     keys, names = columns_of(rows, tree)
@@ -105,15 +105,17 @@ def timeline(
     return Timeline(fragment(shown, names, nots, in_time, text, drawing, title), title, len(shown))
 
 
-def _few_partitions(matches: pa.Table, events: object, n: int) -> tuple[pa.Table, object]:
-    """Only what can be seen, so that a large table is not turned into a large list first."""
+def _few_partitions(matches: pa.Table, events: object, n: int, failures: Sequence[Failure]) -> tuple[pa.Table, object]:
+    """Only what can be seen, so that a large table is not turned into a large list first: the partitions with matches
+    before those with failed runs, and others if there are fewer than `n`."""
     names = matches.column_names
     if not names or names[0] in OWN_COLUMNS or not isinstance(events, pa.Table) or names[0] not in events.column_names:
         return matches, events
-    seen = matches[names[0]].unique()
-    if len(seen) < n:
-        return matches, events
-    return _with_key(matches, names[0], seen[:n]), _with_key(events, names[0], seen[:n])
+    column = events[names[0]].combine_chunks()
+    failed = pa.array([failure.key[0] for failure in failures if failure.key], column.type)
+    found = matches[names[0]].combine_chunks().cast(column.type)
+    seen = pa.concat_arrays([found, failed, column]).unique()[:n]
+    return _with_key(matches, names[0], seen), _with_key(events, names[0], seen)
 
 
 def _with_key(table: pa.Table, name: str, chosen: pa.Array) -> pa.Table:

@@ -54,6 +54,8 @@ class Whole:
     """What was counted over all rows where only some of them are at hand."""
 
     rows: int
+    rejected: int
+    """Further rows, which have no time."""
     keys: int
     counts: Sequence[ElementCount]
     values: Values
@@ -96,6 +98,7 @@ def ask(
     names = _names(asked, automaton)
     elements = _with_runs(asked, counts, automaton, count_runs(automaton, followed))
     rows = len(events.time) if whole is None else whole.rows
+    rejected = given.table.num_rows - rows if whole is None else whole.rejected
     matches = len(run(automaton, events, options)[0].at)
     near = values_in(events.table)
     case = Case(
@@ -104,6 +107,7 @@ def ask(
         asked,
         elements,
         rows,
+        rejected,
         matches,
         _sample(events, followed),
         followed,
@@ -113,11 +117,12 @@ def ask(
     )
     fates = Counter(run.fate for one in followed for run in one.record.runs)
     classes = Counter(kind for one in followed for kind in one.record.classes)
+    classes[EventClass.REJECTED] = rejected
     keys = len(events.bounds) - 1 if whole is None else whole.keys
     account = Account(
         pattern=to_text(tree),
         key=question.key if key is None else key,
-        extent=Extent(rows, keys, sum(one.record.handled for one in followed), len(followed)),
+        extent=Extent(rows, keys, sum(one.record.handled for one in followed), len(followed), rejected),
         matches=matches,
         is_all_matched=whole is None,
         elements=tuple(elements),

@@ -25,6 +25,8 @@ class Case:
     counts: Sequence[ElementCount]
     rows: int
     """All rows that were counted."""
+    rejected: int
+    """Further rows, which have no time."""
     matches: int
     sample: Arranged
     """The rows that were followed."""

@@ -16,9 +16,11 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
+from cepheid.conditions.self_defeating import self_defeating
 from cepheid.explain.text.outline import skip_text
 from cepheid.explain.why import experiments
 from cepheid.explain.why.case import Case
+from cepheid.explain.why.counting import count_rows
 from cepheid.explain.why.experiments import Change, tried
 from cepheid.explain.why.failures import failed_run, furthest, progress
 from cepheid.explain.why.following import is_lost
@@ -64,7 +66,8 @@ _ORDER = [
 def reasons(case: Case) -> list[Reason]:
     """The likely causes, each kind and element once."""
     found: dict[tuple[Kind, str | None], Reason] = {}
-    for reason in _with_matches(case) if case.matches else _without_matches(case):
+    own = [Reason(Kind.OWN_RUN, sentence) for sentence in self_defeating(case.tree)]
+    for reason in (*own, *(_with_matches(case) if case.matches else _without_matches(case))):
         found.setdefault((reason.kind, reason.element), reason)
     return list(found.values())[:5]
 
@@ -110,7 +113,11 @@ def _too_many(case: Case) -> Iterator[Reason]:
 
 
 def _without_matches(case: Case) -> Iterator[Reason]:
+    if 10 * case.rejected > case.rows:
+        yield _rejected(case)
     if not case.rows:
+        if case.rejected:
+            return
         yield Reason(Kind.NO_ROWS, "There are no rows.", "Look at what was read.")
         return
     never = [
@@ -124,8 +131,16 @@ def _without_matches(case: Case) -> Iterator[Reason]:
     loose = experiments.loosened(case.tree, case.conditions, case.sample)
     found = list(_one_change(case) if tried(loose, case.sample).matches else _never_in_order(case, loose))
     yield from found or _by_fate(case)
+    if case.rejected:
+        yield _rejected(case)
     for asked, counts in zip(case.asked, case.counts, strict=True):
         yield from other_spellings(asked, counts, case.near_values)
+
+
+def _rejected(case: Case) -> Reason:
+    order = ", ".join(case.sample.order_by)
+    text = f"{case.rejected:,} of {case.rows + case.rejected:,} rows have no value in {order}, and were left out."
+    return Reason(Kind.REJECTED, text, "Is order_by the time of all events, and is it read with the right format?")
 
 
 def _never_in_order(case: Case, loose: Change) -> Iterator[Reason]:
@@ -137,7 +152,7 @@ def _never_in_order(case: Case, loose: Change) -> Iterator[Reason]:
     if sample.partition_by:
         keys = ", ".join(sample.partition_by)
         sizes = np.diff(sample.bounds)
-        if tried(loose, _arranged(sample, (), sample.order_by)).matches:
+        if not _share_a_key(case) and tried(loose, _arranged(sample, (), sample.order_by)).matches:
             most = int(sizes.max()) if len(sizes) else 0
             text = (
                 f"No value of the key ({keys}) has events for {names} in this order, but all rows together do. "
@@ -147,10 +162,32 @@ def _never_in_order(case: Case, loose: Change) -> Iterator[Reason]:
             return
     if tried(loose, _reversed(sample)).matches:
         text = f"Events for {names} are there, but never in this order; the other way round they are."
-        yield Reason(Kind.ORDER, text, "Are the elements in the right order, and is order_by the time of the events?")
+        remedy = "Are the elements in the right order, and is order_by the time of the events?"
+        if _has_ties(sample):
+            text += " Some of them have the same time."
+            remedy = "Name a further column in order_by that says which event of one moment comes first."
+        yield Reason(Kind.ORDER, text, remedy)
         return
     text = f"Events for {names} are there, but never in this order."
     yield Reason(Kind.ORDER, text, "Are the elements in the right order, and can one event not serve two of them?")
+
+
+def _share_a_key(case: Case) -> bool:
+    """Whether some key has events for every element that is needed."""
+    sample = case.sample
+    has_all = np.ones(len(sample.bounds) - 1, bool)
+    for asked, counts in zip(case.asked, case.counts, strict=True):
+        if counts.is_required:
+            _, fits = count_rows(asked, sample.table)
+            has_all &= np.add.reduceat(fits.astype(np.int64), sample.bounds[:-1]) > 0
+    return bool(has_all.any())
+
+
+def _has_ties(events: Arranged) -> bool:
+    """Whether two events of a key have one time, and no further column says which is first."""
+    same = np.diff(events.time) == 0
+    same[events.bounds[1:-1] - 1] = False
+    return len(events.order_by) == 1 and bool(same.any())
 
 
 def _other_times(case: Case, loose: Change) -> Iterator[Reason]:

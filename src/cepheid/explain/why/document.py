@@ -56,7 +56,7 @@ class Why:
 
     @property
     def events(self) -> Mapping[EventClass, int]:
-        """The rows that were followed by what became of them; each is in one class."""
+        """The rows that were followed, and those that were rejected, by what became of them; each is in one class."""
         return self.account.classes
 
     @property
@@ -89,7 +89,7 @@ class Why:
                 yield f"  {element.name}: " + ", ".join(_part_counts(element))
         yield ""
         yield f"Runs followed: {self.account.runs:,}{_listed(self.account.fates)}"
-        yield f"Rows followed: {self.extent.followed_events:,}{_listed(self.account.classes)}"
+        yield f"Rows followed: {sum(self.events.values()):,}{_listed(self.account.classes)}"
         if self.furthest:
             yield ""
             yield "The runs that came furthest" if len(self.furthest) > 1 else "The run that came furthest"
@@ -109,7 +109,7 @@ class Why:
             yield f"<h4>Likely cause{'' if len(self.reasons) == 1 else 's'}</h4><ol>{items}</ol>"
         yield to_html(COLUMNS, table_rows(self.account), "Elements")
         yield f"<p><small>Runs followed: {self.account.runs:,}{escape(_listed(self.account.fates))}<br>"
-        yield f"Rows followed: {self.extent.followed_events:,}{escape(_listed(self.account.classes))}</small></p>"
+        yield f"Rows followed: {sum(self.events.values()):,}{escape(_listed(self.account.classes))}</small></p>"
         if self.furthest:
             yield f"<h4>The run{'s' if len(self.furthest) > 1 else ''} that came furthest</h4>"
             for run in self.furthest:
@@ -126,6 +126,8 @@ def head(account: Account) -> str:
         keys = " with " + ", ".join(f"{name} = {value!r}" for name, value in account.key.items())
     matches = f"{account.matches:,} match{'' if account.matches == 1 else 'es'}"
     rows = f"{extent.events:,} row{'' if extent.events == 1 else 's'}{keys}"
+    if extent.rejected:
+        rows += f" ({extent.rejected:,} more without a time)"
     if extent.is_whole:
         return f"{matches} in {rows}"
     some = f"{extent.followed_events:,} rows of {extent.followed_keys:,} key{'' if extent.followed_keys == 1 else 's'}"

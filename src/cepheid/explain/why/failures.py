@@ -80,42 +80,38 @@ def steps(record: Trace, taken: Sequence[tuple[int, int]]) -> list[Step]:
     return [Step(variables[variable], record.events[row], row, record.times[row]) for row, variable in taken]
 
 
+_WORDS = {
+    Fate.TIME: "{wanted}, and {bound} over",
+    Fate.NOT: "{wanted}, and the event that came satisfies not {negation!r}",
+    Fate.UNTIL: "{wanted}, and the event that came satisfies the until of {until!r}",
+    Fate.STRICT: "the next event had to be {awaited}, and was not",
+    Fate.CONDITION: "the next event had to be {awaited}; it fits, except for what is asked of earlier events",
+    Fate.GREEDY: "{wanted}, but a greedy loop before it could take the event that came",
+    Fate.OPENER: "{wanted}, but another alternative could take the event that came",
+    Fate.WHOLE: "the loop at its end took another event, and only the longer run counts",
+    Fate.HAVING: "what `having` asks was false when nothing more could be taken",
+    Fate.FORBIDDEN: "{waited}the skip strategy forbids its start, which is part of an earlier match",
+    Fate.NOT_BEFORE: "it was complete, but something that must not happen before it had happened",
+    Fate.ONCE_PER: "it was complete, but too soon after the match reported last",
+    Fate.WAITING: "the rows ended while {wanted}",
+    Fate.CUT: "it was not followed further: {wanted}",
+}
+
+
 def words(record: Trace, run: TracedRun, names: Names) -> str:
     """What ended a run, in a sentence without a full stop."""
-    automaton, end = record.automaton, _end(run)
-    awaited = " or ".join(dict.fromkeys(automaton.variables[take.variable] for take in run.waits))
+    end = _end(run)
+    awaited = " or ".join(dict.fromkeys(record.automaton.variables[take.variable] for take in run.waits))
     wanted = f"it waited for {awaited}" if awaited else "it waited for its end"
     culprit = -1 if end is None or end.culprit is None else end.culprit
-    match run.fate:
-        case Fate.TIME:
-            return f"{wanted}, and {_bound(record, run, end)} over"
-        case Fate.NOT:
-            return f"{wanted}, and the event that came satisfies not {names.nots.get(culprit, '')!r}"
-        case Fate.UNTIL:
-            return f"{wanted}, and the event that came satisfies the until of {names.untils.get(culprit, '')!r}"
-        case Fate.STRICT:
-            return f"the next event had to be {awaited}, and was not"
-        case Fate.CONDITION:
-            return f"the next event had to be {awaited}; it fits, except for what is asked of earlier events"
-        case Fate.GREEDY:
-            return f"{wanted}, but a greedy loop before it could take the event that came"
-        case Fate.OPENER:
-            return f"{wanted}, but another alternative could take the event that came"
-        case Fate.WHOLE:
-            return "the loop at its end took another event, and only the longer run counts"
-        case Fate.HAVING:
-            return "what `having` asks was false when nothing more could be taken"
-        case Fate.FORBIDDEN:
-            return f"the skip strategy forbids its start, which is part of an earlier match; {wanted}"
-        case Fate.NOT_BEFORE:
-            return "it was complete, but something that must not happen before it had happened"
-        case Fate.ONCE_PER:
-            return "it was complete, but too soon after the match reported last"
-        case Fate.WAITING:
-            return f"the rows ended while {wanted}"
-        case Fate.CUT:
-            return f"it was not followed further: {wanted}"
-    return str(run.fate.value)
+    return _WORDS.get(run.fate, run.fate.value).format(
+        awaited=awaited,
+        wanted=wanted,
+        waited=f"{wanted if awaited or run.waits_at_end else 'it was complete'}, but ",
+        bound=_bound(record, run, end) if run.fate is Fate.TIME else "",
+        negation=names.nots.get(culprit, ""),
+        until=names.untils.get(culprit, ""),
+    )
 
 
 def near_events(record: Trace, run: TracedRun) -> tuple[NearEvent, ...]:

@@ -24,12 +24,13 @@ from cepheid.syntax.tree import PatternTree
 _SCOPE = ".cepheid-funnel"
 _RULES = (
     ".back{fill:$background$}text{fill:$ink$}.count{fill:$muted$}.lost{fill:$not$}"
-    ".fits{fill:$faint$}.waited{fill:$pill$}.took{fill:$accent$}"
+    "rect.fits{fill:$faint$}rect.waited{fill:$pill$}rect.took{fill:$accent$}text.inside.took{fill:$background$}"
 )
 _PLAIN = (
-    f"text{{font-family:{SANS};font-size:12px}}.name{{font-size:14px;font-weight:600}}.count,.lost{{font-size:11px}}"
+    f"text{{font-family:{SANS};font-size:12px}}.name{{font-size:14px;font-weight:600}}"
+    ".count,.lost,.inside{font-size:11px}"
 )
-_WIDE, _BAR, _LEFT = 640.0, 13.0, 16.0
+_WIDE, _BAR, _LEFT, _LONG = 640.0, 13.0, 16.0, 200.0
 
 
 class Funnel:
@@ -117,9 +118,12 @@ def _bars(account: Account) -> str:
         for line, (kind, label, count) in enumerate(_counts(one, is_first=place == first)):
             top = y + 16 + line * (_BAR + 4)
             width = max(1.0 if count else 0.0, (_WIDE - 200) * count / most)
+            # Inside a long bar, so that a narrow page shows the count without scrolling.
+            is_inside = width > _LONG
+            x, words = (_LEFT + 6, f"inside {kind}") if is_inside else (_LEFT + width + 6, "count")
             parts.append(
                 f'<rect class="{kind}" x="{_LEFT:g}" y="{top:g}" width="{width:.1f}" height="{_BAR:g}" rx="3"/>'
-                f'<text class="count" x="{_LEFT + width + 6:.1f}" y="{top + 10:g}">{count:,} {label}</text>'
+                f'<text class="{words}" x="{x:.1f}" y="{top + 10:g}">{count:,} {label}</text>'
             )
         y += 30 + (line + 1) * (_BAR + 4)
     style = scoped(_PLAIN, _SCOPE) + in_both(_RULES, _SCOPE)

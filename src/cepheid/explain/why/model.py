@@ -124,12 +124,15 @@ class Kind(Enum):
     WHOLE = "whole loop"
     LOOP = "too few repetitions"
     HAVING = "having"
+    OWN_RUN = "a loop that ends its own run"
     CONDITION = "condition on earlier events"
     PART = "condition"
     SKIP = "skip strategy"
     ONCE_PER = "once per"
     TOO_MANY = "too many matches"
     WAITING = "still waiting"
+    LATE = "late events"
+    REJECTED = "rejected events"
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +156,8 @@ class Extent:
     keys: int
     followed_events: int
     followed_keys: int
+    rejected: int = 0
+    """Further rows, which have no time and so no place in the order."""
 
     @property
     def is_whole(self) -> bool:
@@ -175,7 +180,7 @@ class Account:
     fates: Mapping[Fate, int]
     """Every run that was followed is in one class."""
     classes: Mapping[EventClass, int]
-    """Every row that was followed is in one class."""
+    """Every row that was followed, or rejected, is in one class."""
     furthest: tuple[FailedRun, ...]
     reasons: tuple[Reason, ...]
     """Likely causes, the likeliest first."""

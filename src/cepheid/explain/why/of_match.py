@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from cepheid.conditions import BoundConditions
 from cepheid.engine.tables.model import Options
 from cepheid.errors import InputError
 from cepheid.explain.results import shown
@@ -66,17 +67,17 @@ class WhyMatch:
                 yield f"    passed over: {event}: {'; '.join(_told(name, false) for name, false in one.waiting)}"
 
 
-def why_match(question: Question, match_id: str, options: Options) -> WhyMatch:
-    """Follow one match."""
-    _, events, automaton = prepared(question.tree, question.events, question.order_by, question.nulls)
+def why_match(
+    question: Question, match_id: str, options: Options, conditions: BoundConditions | None = None
+) -> WhyMatch:
+    """Follow one match; `conditions`: those of the pattern, where some were computed beforehand."""
+    tree, given = question.tree, question.events
+    _, events, automaton = prepared(tree, given, question.order_by, question.nulls, conditions)
     found, _ = run(automaton, events, options)
     starts = np.searchsorted(found.match, np.arange(len(found.at) + 1)).astype(np.int64)
     ids = match_ids(events, found.variable, found.row, starts).to_pylist()
     if match_id not in ids:
-        raise InputError(
-            f"why({match_id!r}): no match has this match_id.\n  Take one from found.matches, or leave it out to ask "
-            "why there are not more."
-        )
+        raise no_such_match(match_id)
     number = ids.index(match_id)
     rows = found.row[starts[number] : starts[number + 1]]
     taken = list(zip((rows - rows[0]).tolist(), found.variable[starts[number] :].tolist(), strict=False))
@@ -92,6 +93,14 @@ def why_match(question: Question, match_id: str, options: Options) -> WhyMatch:
     offset = begin - partition_begin
     shown_steps = tuple(replace(step, row=step.row + offset) for step in steps(followed, taken))
     return WhyMatch(match_id, key, shown_steps, tuple(_passed(followed, tuple(taken), offset)))
+
+
+def no_such_match(match_id: str) -> InputError:
+    """The error for an id that no match has."""
+    return InputError(
+        f"why({match_id!r}): no match has this match_id.\n  Take one from found.matches, or leave it out to ask "
+        "why there are not more."
+    )
 
 
 def _passed(record: Trace, taken: tuple[tuple[int, int], ...], offset: int) -> Iterator[Passed]:

@@ -14,11 +14,21 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepheid.conditions.expression import COMPARISONS, Column, Expression, Literal, Operation, walk
+from cepheid.conditions.expression import (
+    COMPARISONS,
+    Call,
+    Column,
+    Expression,
+    Literal,
+    Operation,
+    walk,
+    with_children,
+)
 from cepheid.conditions.predicate import reads_variables
+from cepheid.conditions.registers import NOTHING_TAKEN
 from cepheid.explain.why.counting import Asked
 from cepheid.explain.why.model import ElementCount, Kind, PartCount, Reason, Role
-from cepheid.explain.why.nearness import literal_of, part_text, parts_of, shown_value
+from cepheid.explain.why.nearness import holds, literal_of, part_text, parts_of, shown_value
 
 Values: TypeAlias = Callable[[str], Sequence[tuple[Any, int]]]
 """The values of a column with their counts, the most frequent first; not more than some."""
@@ -100,15 +110,50 @@ def _never(part: Expression, count: PartCount, name: str, element: str, rows: in
     if columns and count.unknown > rows / 2:
         which = " or ".join(columns.values())
         return Reason(Kind.NULL, f"{text}: {which} is NULL on {count.unknown:,} of {rows:,} rows.", "", element)
+    remedy = ""
+    if len(columns) == 1:
+        [(column_name, called)] = columns.items()
+        present = values(column_name)
+        near = _fitting(part, column_name, present, str.lower, str.lower)
+        if near:
+            problem = f"{name} asks for {count.text}, but {called} has {_occurs(near)}: case counts."
+            return Reason(Kind.CASE, problem, f"Compare LOWER({called}).", element)
+        if isinstance(part, Call) and part.name == "LIKE" and _fitting(part, column_name, present, str, "%{}%".format):
+            remedy = "LIKE asks for the whole text: write % where anything may be."
     reach = "; ".join(filter(None, (_reach(called, values(name)) for name, called in columns.items())))
-    return Reason(Kind.NEVER, f"{text}{f': {reach}' if reach else ''}.", "", element)
+    return Reason(Kind.NEVER, f"{text}{f': {reach}' if reach else ''}.", remedy, element)
+
+
+def _fitting(
+    part: Expression,
+    column: str,
+    present: Sequence[tuple[Any, int]],
+    of_value: Callable[[str], str],
+    of_literal: Callable[[str], str],
+) -> list[tuple[Any, int]]:
+    """The texts on which a part would be true if they, and the texts that it asks for, were written otherwise."""
+
+    def changed(node: Expression) -> Expression:
+        if isinstance(node, Literal) and isinstance(node.value, str):
+            return Literal(of_literal(node.value), type=node.type)
+        return with_children(node, changed)
+
+    loose = changed(part)
+    return [
+        (value, count)
+        for value, count in present
+        if isinstance(value, str) and holds(loose, {column: of_value(value)}, NOTHING_TAKEN)
+    ]
+
+
+def _occurs(near: Sequence[tuple[Any, int]]) -> str:
+    return " and ".join(f"{value!r} on {count:,} row{'' if count == 1 else 's'}" for value, count in near[:3])
 
 
 def _case(
     part: Expression, name: str, element: str, column: str, literal: Any, near: Sequence[tuple[Any, int]]
 ) -> Reason:
-    occurs = " and ".join(f"{value!r} on {count:,} row{'' if count == 1 else 's'}" for value, count in near[:3])
-    text = f"{name} asks for {part_text(part)}, but {column} has {occurs}: case and spaces count."
+    text = f"{name} asks for {part_text(part)}, but {column} has {_occurs(near)}: case and spaces count."
     return Reason(Kind.CASE, text, f"Write {near[0][0]!r}, or compare LOWER(TRIM({column})).", element)
 
 

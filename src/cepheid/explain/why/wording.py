@@ -101,8 +101,10 @@ def _window(case: Case, experiment: Experiment, would: str) -> Reason:
         )
         return Reason(Kind.UNIT, text, "Is the window in the unit of the order column?")
     magnitude = f", {ratio:,.0f} times as much" if ratio >= 10 else ""
-    kind = Kind.UNIT if ratio >= 1_000 else Kind.WINDOW
-    return Reason(kind, f"{text}: {needs}{magnitude}. Without it there would be {would}.", "Give it more time.")
+    kind, remedy = Kind.WINDOW, "Give it more time."
+    if ratio >= 100:  # more than a window that was chosen too tight
+        kind, remedy = Kind.UNIT, "Are the times read in the right unit, and is the window in the one that was meant?"
+    return Reason(kind, f"{text}: {needs}{magnitude}. Without it there would be {would}.", remedy)
 
 
 def would_match(experiment: Experiment) -> str:

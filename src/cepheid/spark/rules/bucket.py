@@ -91,6 +91,7 @@ class RulesWork:
     identity: str
     is_arrival: bool = False
     on_error: str = "stop"
+    lag_ms: int | None = None
     start: str = field(default_factory=lambda: uuid.uuid4().hex)
 
     @property

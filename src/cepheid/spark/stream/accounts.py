@@ -26,8 +26,9 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from cepheid.spark.stream.time import REASON
 
-OBSERVED, READ = "cepheid", "cepheid.read"
-"""The names of the counts in a query's progress: what the operator counts, and the rows that come."""
+OBSERVED, READ, HISTORY = "cepheid", "cepheid.read", "cepheid.history"
+"""The names of the counts in a query's progress: what the operator counts, the rows that come, and those of a
+history."""
 COUNTED = (
     "events",
     "late",
@@ -41,6 +42,8 @@ COUNTED = (
     "pending_change",
     "state_bytes",
     "written_bytes",
+    "broken",
+    "unmatched",
 )
 
 
@@ -70,6 +73,9 @@ class Account:
     pending_change: int
     state_bytes: int
     written_bytes: int
+    broken: int = 0
+    """These two where they are looked for."""
+    unmatched: int = 0
 
 
 def account(progress: Mapping[str, Any]) -> Account | None:
@@ -78,8 +84,8 @@ def account(progress: Mapping[str, Any]) -> Account | None:
     if OBSERVED not in observed:
         return None
     counts = _by_name(observed[OBSERVED])
-    rows = _by_name(observed.get(READ, {})).get("rows", 0)
-    own = {name: counts[name] for name in COUNTED if name not in ("events", "runs", "pending")}
+    rows = sum(_by_name(observed.get(name, {})).get("rows", 0) for name in (READ, HISTORY))
+    own = {name: counts.get(name, 0) for name in COUNTED if name not in ("events", "runs", "pending")}
     return Account(batch=progress["batchId"], rows=rows, irrelevant=rows - counts["events"], **own)
 
 

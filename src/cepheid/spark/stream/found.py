@@ -13,10 +13,12 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
 from cepheid.explain import Explanation
+from cepheid.spark.stream.accounts import accounts
 from cepheid.spark.stream.operator import BROKEN, LATE, MATCHES, REJECTED, TALLIES, TIMEOUTS, UNMATCHED
 from cepheid.spark.stream.plan import StreamPlan
 from cepheid.spark.stream.query import Starting, require_rocksdb, started
 from cepheid.spark.stream.sinks import Sink
+from cepheid.spark.stream.why import WhyStream, why_stream
 
 
 class FoundInStream:
@@ -111,6 +113,14 @@ class FoundInStream:
         sinks |= {BROKEN: broken, UNMATCHED: unmatched}
         given = {kind: sink for kind, sink in sinks.items() if sink is not None}
         return started(self.plan.looking_for(given), Starting(checkpoint, given, trigger, name, flush, on_error, idle))
+
+    def why(self, query: StreamingQuery) -> WhyStream:
+        """Say what became of the events in the latest micro-batches of a query that `start` returned: handled, late,
+        rejected, wanted by no condition, waiting for the watermark.
+
+        To find out which condition is never true, ask `pattern.why` of a batch of the same events.
+        """
+        return why_stream(accounts(query))
 
     def explain(self) -> Explanation:
         """Explain what the pattern means and how Spark runs it on this stream."""

@@ -18,12 +18,13 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 
 from cepheid.engine.runs.live import MANY
 from cepheid.spark.cells import rows_of
+from cepheid.spark.code import take_code
 from cepheid.spark.stream.accounts import COUNTED
 from cepheid.spark.stream.poison import Handled, handle
 from cepheid.spark.stream.state.format import table_bytes
 from cepheid.spark.stream.state.pending import Bucket, BucketWork
 from cepheid.spark.stream.state.store import BucketStore, Head, Saved
-from cepheid.spark.stream.time import REASON, REASONS, TIME, from_spark, timer_for
+from cepheid.spark.stream.time import REASON, REASONS, TIME, from_spark, timer_for, watermark_after
 from cepheid.spark.workers import PAYLOAD
 
 KIND = "__kind"
@@ -52,6 +53,7 @@ class StreamOperator(StatefulProcessor):
         self.work = work
 
     def init(self, handle: StatefulProcessorHandle) -> None:
+        take_code()
         self.handle = handle
         self.store = BucketStore(handle, self.work)
 
@@ -79,6 +81,10 @@ class StreamOperator(StatefulProcessor):
                 watermark = max(watermark, pc.max(rows.accepted[TIME]).as_py())
         else:
             rows = self._sorted(packed, watermark, head.ended)
+            if rows.accepted is not None and self.work.lag_ms is not None:
+                # In the next micro-batch the watermark will be here or further on, and what comes then and is not
+                # behind it is late: so what it will pass can be handled now, in the same order.
+                watermark = max(watermark, watermark_after(pc.max(rows.accepted[TIME]).as_py(), self.work.lag_ms))
 
         def with_new(bucket: Bucket) -> Bucket:
             if rows.accepted is not None:
@@ -152,6 +158,8 @@ class StreamOperator(StatefulProcessor):
             "pending_change": saved.head.pending - head.pending,
             "state_bytes": saved.state_bytes,
             "written_bytes": saved.written_bytes,
+            "broken": _size(done.decided.broken),
+            "unmatched": _size(done.decided.unmatched),
         }
         kinds, cells = [COUNTS], [b""]
         for kind, table in outputs:

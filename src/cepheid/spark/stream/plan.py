@@ -75,7 +75,7 @@ class StreamPlan(Plan):
     ) -> None:
         self.timing = timing
         if timing.is_arrival:
-            rows, order_by = with_arrival(rows, order_by, timing)
+            rows, order_by = with_arrival(rows, order_by, timing, () if steps is None else steps.tables)
         super().__init__(tree, rows, partition_by, order_by, asked, options, steps)
         self.name = self._checked_name(name)
         self.buckets_given = buckets
@@ -185,6 +185,7 @@ class StreamPlan(Plan):
             self.timing.is_arrival,
             on_error,
             self._leftover_work(),
+            None if self._times else self.time.lag_ms(self.rows),
         )
 
     def _leftover_work(self) -> LeftoverWork | None:

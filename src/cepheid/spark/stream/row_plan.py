@@ -108,7 +108,11 @@ class RowStreamPlan(RowPatternPlan):
     def work(self, on_error: str = "stop") -> RowStreamWork:
         """What the workers must know."""
         return RowStreamWork(
-            **self.work_fields(), shown=self.travelling, identity=self.identity(False).to_json(), on_error=on_error
+            **self.work_fields(),
+            shown=self.travelling,
+            identity=self.identity(False).to_json(),
+            on_error=on_error,
+            lag_ms=self.time.lag_ms(self.rows),
         )
 
     def rows_of(self, kind: str) -> OutputRows | ComputedRows:

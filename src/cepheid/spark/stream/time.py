@@ -10,7 +10,7 @@ travels, since Spark drops late rows where it sees that column.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -22,6 +22,7 @@ from pyspark.sql.types import DateType, LongType, StructField, StructType, Times
 from cepheid.conditions.printing import quoted
 from cepheid.errors import InputError
 from cepheid.options import duration, one_of
+from cepheid.spark.buckets import plan_text
 from cepheid.spark.shipping import mapped
 from cepheid.syntax.durations import to_span
 
@@ -76,8 +77,11 @@ def microseconds(text: str) -> int:
     return int(to_span(text, "a stream").length)
 
 
-def with_arrival(rows: DataFrame, order_by: tuple[str, ...], timing: Timing) -> tuple[DataFrame, tuple[str, ...]]:
-    """The stream with the time of its micro-batch and the place in it as columns; both are the same on a replay."""
+def with_arrival(
+    rows: DataFrame, order_by: tuple[str, ...], timing: Timing, given: Sequence[DataFrame] = ()
+) -> tuple[DataFrame, tuple[str, ...]]:
+    """The stream with the time of its micro-batch and the place in it as columns; both are the same on a replay.
+    `given`: the tables that the rows were made of, if they are not the caller's own."""
     if order_by or timing.watermark is not None:
         raise InputError(
             'time="arrival" takes events in the order in which they come, so order_by and watermark have no '
@@ -89,7 +93,8 @@ def with_arrival(rows: DataFrame, order_by: tuple[str, ...], timing: Timing) -> 
             f'time="arrival" adds the columns {" and ".join(ARRIVAL)}, and the events have {clash!r} already.\n'
             "  Rename that column."
         )
-    marked = next((field.name for field in rows.schema.fields if METADATA in field.metadata), None)
+    fields = [field for table in (rows, *given) for field in table.schema.fields]
+    marked = next((field.name for field in fields if METADATA in field.metadata), None)
     if marked is not None:
         raise InputError(
             f'the stream has a watermark on {marked!r}, but time="arrival" asks for none.\n  Leave one of them out.'
@@ -143,6 +148,13 @@ class EventTime:
     @property
     def _delay(self) -> str:
         return f"{self.timing.delay_ms} milliseconds"
+
+    def lag_ms(self, rows: DataFrame) -> int | None:
+        """How far behind the latest event of a micro-batch Spark's watermark is, at most, in the next one; None where
+        that is not known: Spark takes the least of all watermarks, and the stream may have others inside."""
+        if self.timing.is_arrival or self.has_own_watermark or "EventTimeWatermark" in plan_text(rows, "extended"):
+            return None
+        return self.timing.delay_ms
 
     def travelling(self) -> list[Column]:
         """What travels of the time beside the user's columns."""
@@ -207,6 +219,11 @@ def without_watermark(field: StructField) -> Column:
 def from_spark(watermark_ms: int) -> int:
     """Spark's watermark in the engine's microseconds."""
     return 1000 * watermark_ms if watermark_ms > 0 else NO_WATERMARK  # 0: Spark has seen no time yet
+
+
+def watermark_after(latest: int, lag_ms: int) -> int:
+    """Where the watermark is at least after a micro-batch with an event of this time: known before Spark says so."""
+    return from_spark(latest // 1000 - lag_ms)
 
 
 def timer_for(deadline: int | None, watermark_ms: int) -> int | None:

@@ -77,15 +77,11 @@ function show(answer) {
     `${answer.count.toLocaleString("en")} match${answer.count === 1 ? "" : "es"} in ${answer.milliseconds} ms`;
   at("cause").hidden = !answer.cause;
   at("cause").textContent = answer.cause || "";
-  if (answer.outline) {
-    const outline = document.createElement("pre");
-    outline.textContent = answer.outline;
-    at("diagram").replaceChildren(outline);
-  }
   draw("matches", answer.matches);
-  draw("timeline", answer.timeline || '<p class="muted">Choose an order column.</p>');
-  draw("why", answer.why || '<p class="muted">For patterns in the notation, SASE or JSON.</p>');
-  draw("funnel", answer.funnel || '<p class="muted">For patterns in the notation, SASE or JSON.</p>');
+  const others = '<p class="muted">For patterns in the notation, SASE or JSON.</p>';
+  draw("timeline", answer.timeline === "" ? '<p class="muted">Choose an order column.</p>' : answer.timeline || others);
+  draw("why", answer.why || others);
+  draw("funnel", answer.funnel || others);
   showCopies(answer.copies);
 }
 

@@ -62,6 +62,8 @@ class StreamWork(Work):
     """What becomes of events that the engine cannot handle (see `poison`)."""
     leftovers: LeftoverWork | None = None
     """What must be known of broken runs and unmatched rows, where they are asked for."""
+    lag_ms: int | None = None
+    """How far Spark's watermark is behind the latest event, where that is known (see `time.EventTime.lag_ms`)."""
     start: str = field(default_factory=lambda: uuid.uuid4().hex)
     """Names this start of the query. What a worker has in its memory is used by the start that left it there and by no
     other: names, measures, limits or the form of rows may have changed."""

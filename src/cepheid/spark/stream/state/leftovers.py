@@ -131,6 +131,8 @@ class Leftovers:
             follower.advance(watermark)
             self._tell(follower, follower.settled())
             follower.forget()
+            if follower.is_new:
+                del self._followers[key]
         self.at = None
         is_out = self._is_out(watermark)
         return LeftOver(self._told(), self._left(is_out))

@@ -5,7 +5,8 @@ In: rows as Spark prepared them, and how far the watermark is. Out: rows of the 
 
 Rows are handled in the order of the clause once the watermark has passed them. The scan of a key stops at the first
 row whose match hangs on rows to come (see `engine.kernel.row_patterns`); the rows from there on are kept, and as many
-before as PREV reads. A step scans the keys that have new rows, and those whose WITHIN is over.
+before as PREV reads. A step scans the keys that have new rows, and those whose WITHIN is over: all together, but for
+those with many kept rows (`open_rows`), whose searches go on.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import pyarrow as pa
 
 from cepheid.engine.assignments import Integers
 from cepheid.engine.kernel import row_layout as r
+from cepheid.engine.open_scan import can_go_on
 from cepheid.engine.row_patterns import Progress
 from cepheid.engine.row_values import Mask
 from cepheid.engine.tables.row_patterns import rows_read_before
@@ -27,6 +29,7 @@ from cepheid.rowpattern.model import PartitionStart, walk
 from cepheid.rows.row_order import OrderedRows, in_order
 from cepheid.spark.row_workers import RowWork
 from cepheid.spark.stream.state.format import read, table_bytes, table_from, written
+from cepheid.spark.stream.state.open_rows import OpenRows
 from cepheid.spark.stream.state.pending import (
     FEW,
     Decided,
@@ -43,6 +46,8 @@ NUMBER_OF, BEFORE, COVERED, CUT, OPEN, DEADLINE, SIZE = range(7)
 """What is known of a key: the number of its next match; how many of its kept rows come before the next one to start at,
 and how many lie in matches; whether earlier rows are gone; whether a start is open; when WITHIN decides it."""
 NEVER = np.iinfo(np.int64).max
+LONG = 4096
+"""From so many rows after the start of an open match on the rows of a key are kept apart."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +61,8 @@ class RowStreamWork(RowWork):
     is_arrival: bool = False
     on_error: str = "stop"
     """What becomes of rows that the engine cannot handle (see `poison`)."""
+    lag_ms: int | None = None
+    """How far Spark's watermark is behind the latest event, where that is known (see `time.EventTime.lag_ms`)."""
     start: str = field(default_factory=lambda: uuid.uuid4().hex)
     """Names this start of the query (see `state.store`)."""
 
@@ -102,6 +109,9 @@ class BucketRows(PendingEvents):
         self.rows: pa.Table | None = None
         """The kept rows; those of a slot are in their order."""
         self.row_slots: Integers = np.zeros(0, np.int64)
+        self.open: dict[int, OpenRows] = {}
+        """The slots whose rows are kept apart."""
+        self._can_go_on = work.tables is not None and can_go_on(work.tables)
         self._back = rows_read_before(work.bound)
         self._tidy = 0
 
@@ -120,8 +130,25 @@ class BucketRows(PendingEvents):
         touched[slots_of_due] = True
         if not touched.any():
             return Decided(None, None)
-        rows = self._gathered(touched, due, slots_of_due)
         self.handled = len(slots_of_due)
+        found = []
+        for slot in [slot for slot in self.open if touched[slot]]:
+            new = None if due is None else due.filter(pa.array(slots_of_due == slot))
+            found += self._go_on(slot, new, is_end)
+            touched[slot] = False
+        if due is not None and self.handled:
+            is_other = touched[slots_of_due]
+            due, slots_of_due = due.filter(pa.array(is_other)), slots_of_due[is_other]
+        if touched.any():
+            found += self._scan(touched, due, slots_of_due, is_end)
+        if is_end:
+            self._empty()
+        self._forget()
+        return Decided(pa.concat_tables(found) if found else None, None)
+
+    def _scan(self, touched: Mask, due: pa.Table | None, slots_of_due: Integers, is_end: bool) -> list[pa.Table]:
+        """Scan some keys together."""
+        rows = self._gathered(touched, due, slots_of_due)
         chosen = np.flatnonzero(touched)
         progress = self._progress(chosen, rows.bounds, is_end)
         try:
@@ -130,10 +157,28 @@ class BucketRows(PendingEvents):
             self._note_stop(rows, progress)
             raise
         self._keep(chosen, rows, progress)
-        if is_end:
-            self._empty()
-        self._forget()
-        return Decided(found if found.num_rows else None, None)
+        return [found] if found.num_rows else []
+
+    def _go_on(self, slot: int, due: pa.Table | None, is_end: bool) -> list[pa.Table]:
+        """Scan on in the rows of one key, which are kept apart."""
+        own, new = self.open.pop(slot), None
+        if due is not None and due.num_rows:
+            ordered = in_order(due, np.zeros(due.num_rows, np.int64), 1, self.work.bound.order_by, by_all_columns=True)
+            new = ordered.table.select(own.names)
+        try:
+            found = own.go_on(new, None if is_end else self.watermark)
+        except CepheidError:
+            self._note_stop(own.all(), own.scan.progress)
+            raise
+        scan, chosen = own.scan, np.array([slot])
+        if scan.count - scan.start < LONG or 2 * scan.start > scan.count:  # so rows are moved about once each
+            self._keep(chosen, own.all(), scan.progress)
+        else:
+            self.open[slot] = own
+            self._note(chosen, np.zeros(1, np.int64), np.array([scan.count]), scan.progress.places, False)
+            if self.work.within != r.NO_WITHIN:
+                self._note_deadline(chosen, np.array([scan.start_time]))
+        return [found] if found is not None and found.num_rows else []
 
     def catch_up(self, watermark: int) -> None:
         """The same, where what is decided has been told already."""
@@ -187,28 +232,57 @@ class BucketRows(PendingEvents):
         begins, ends = rows.bounds[:-1], rows.bounds[1:]
         starts = progress.places[:, r.S_START]
         first = np.maximum(begins, starts - self._back)
-        known = self.slots[chosen]
-        known[:, NUMBER_OF] = progress.places[:, r.S_NUMBER]
-        known[:, BEFORE] = starts - first
-        known[:, COVERED] = np.maximum(progress.places[:, r.S_COVERED] - first, 0)
-        known[:, CUT] |= first > begins
-        known[:, OPEN] = starts < ends
-        known[:, DEADLINE] = NEVER
+        self._note(chosen, first, ends, progress.places, first > begins)
         if self.work.within != r.NO_WITHIN:
             is_open = np.flatnonzero(starts < ends)
-            over = rows.table[TIME].to_numpy()[starts[is_open]] + self.work.within - 1
-            known[is_open, DEADLINE] = np.where(over > self.watermark, over, NEVER)
-        self.slots[chosen] = known
+            self._note_deadline(chosen[is_open], rows.table[TIME].to_numpy()[starts[is_open]])
         lengths = ends - first
+        if self._can_go_on:
+            for number in np.flatnonzero(ends - starts >= LONG).tolist():
+                kept = rows.table.slice(int(first[number]), int(lengths[number]))
+                place = progress.places[number] - int(first[number]) * np.array([1, 0, 1, 0])
+                place[[r.S_COVERED, r.S_CUT]] = self.slots[chosen[number], [COVERED, CUT]]
+                self.open[int(chosen[number])] = OpenRows(self.work, kept, place)
+                lengths[number] = 0
         offsets = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
         kept = rows.table.take(pa.array(np.repeat(first, lengths) + offsets))
         self.rows = kept if self.rows is None else pa.concat_tables([self.rows, kept]).combine_chunks()
         self.row_slots = np.concatenate((self.row_slots, np.repeat(chosen, lengths)))
 
+    def _note(self, chosen: Integers, first: Integers, ends: Integers, places: Integers, is_cut: Mask | bool) -> None:
+        """What is known of some keys, whose rows are kept from their first ones on."""
+        known = self.slots[chosen]
+        known[:, NUMBER_OF] = places[:, r.S_NUMBER]
+        known[:, BEFORE] = places[:, r.S_START] - first
+        known[:, COVERED] = np.maximum(places[:, r.S_COVERED] - first, 0)
+        known[:, CUT] |= is_cut
+        known[:, OPEN] = places[:, r.S_START] < ends
+        known[:, DEADLINE] = NEVER
+        self.slots[chosen] = known
+
+    def _note_deadline(self, chosen: Integers, starts: Integers) -> None:
+        """When WITHIN decides the open matches of some keys, which begin at these times."""
+        over = starts + self.work.within - 1
+        self.slots[chosen, DEADLINE] = np.where(over > self.watermark, over, NEVER)
+
+    def _all_rows(self) -> tuple[pa.Table | None, Integers]:
+        """The kept rows of all slots, and the slot of each."""
+        if not self.open:
+            return self.rows, self.row_slots
+        apart = [(slot, own.all().table) for slot, own in self.open.items()]
+        tables = [*([] if self.rows is None else [self.rows]), *(table for _, table in apart)]
+        slots = [self.row_slots, *(np.full(table.num_rows, slot) for slot, table in apart)]
+        return pa.concat_tables(tables).combine_chunks(), np.concatenate(slots)
+
+    def _put_together(self) -> None:
+        """Keep no rows apart; searches that are open begin anew."""
+        (self.rows, self.row_slots), self.open = self._all_rows(), {}
+
     def _empty(self) -> None:
         """The input is over: nothing can matter any more."""
         ended = BucketRows(self.work)
         self.keys, self.slots, self.rows, self.row_slots = ended.keys, ended.slots, ended.rows, ended.row_slots
+        self.open = {}
 
     def _forget(self) -> None:
         """Tidy up when there is enough to tidy."""
@@ -219,8 +293,11 @@ class BucketRows(PendingEvents):
         """Forget the keys that would be the same if they began anew."""
         if self.work.forgets:
             needed = np.bincount(self.row_slots, minlength=len(self.keys)) > 0
+            needed[list(self.open)] = True
             if not needed.all():
-                self.row_slots = (np.cumsum(needed) - 1)[self.row_slots]
+                number = np.cumsum(needed) - 1
+                self.row_slots = number[self.row_slots]
+                self.open = {int(number[slot]): own for slot, own in self.open.items()}
                 self.keys, self.slots = self.keys.filter(pa.array(needed)), self.slots[needed]
         self._tidy = len(self.keys)
 
@@ -234,6 +311,7 @@ class BucketRows(PendingEvents):
     def refuse(self, key: bytes, time: int | None, watermark: int | None) -> tuple[pa.Table, bool]:
         """Take the rows of a key that are due out of those that wait, those of one time or all; with all of them its
         kept rows go, too. Returns what was taken out; where that is nothing, the kept rows, and True."""
+        self._put_together()
         shown = list(self.work.shown)
         refused = self.refuse_due(key, time, watermark, self.work.shown)
         if time is None:
@@ -252,6 +330,7 @@ class BucketRows(PendingEvents):
 
     def named(self, key: bytes) -> str:
         """The key that a hash stands for."""
+        self._put_together()
         held = None if self.rows is None else self.rows.filter(pa.array(self._is_of(key)))
         return self.name_of(key, held, self.work.bound.partition_by)
 
@@ -264,8 +343,9 @@ class BucketRows(PendingEvents):
     def to_bytes(self) -> bytes:
         """All of the bucket, tidied."""
         self.tidy()
-        tables = [b"" if table is None else table_bytes(table) for table in (self.rows, self.pending)]
-        arrays = [self.slots.tobytes(), self.row_slots.tobytes()]
+        rows, row_slots = self._all_rows()
+        tables = [b"" if table is None else table_bytes(table) for table in (rows, self.pending)]
+        arrays = [self.slots.tobytes(), row_slots.astype(np.int64).tobytes()]
         return written({"watermark": self.watermark}, [hashes_bytes(self.keys), *arrays, *tables])
 
     @classmethod

@@ -1,0 +1,73 @@
+"""Compiled code of the kernel on its way between machines, and made beside a program that does not wait for it.
+
+In: what `kernel.compiling` keeps on disk. Out: the same in one piece, and put where another machine keeps it. Called by
+`spark.code`. What is compiled for another kind of processor, Python or numba is never used: numba's own index says what
+each piece is for, and the directory is named by the kernel's sources and numba's version.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+from cepheid.engine.kernel import compiling
+
+logger = logging.getLogger("cepheid.engine")
+_MAIN = "drive.match_sorted"
+_beside: dict[str, subprocess.Popen[bytes]] = {}
+
+
+FILE = f"cepheid-kernel-{compiling.SOURCES}.zip"
+
+
+def packed() -> Path | None:
+    """A file with what is compiled on this machine; None if that is nothing yet."""
+    place = compiling.PLACE
+    if place is None or not any(place.glob(f"{_MAIN}*.nbi")):
+        return None
+    whole = place / f".{FILE}.{os.getpid()}"
+    with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as archive:
+        for file in sorted(place.glob("*.nb?")):
+            archive.write(file, file.name)
+    return whole.replace(place / FILE)
+
+
+def keep(code: Path) -> bool:
+    """Put compiled code where this machine keeps its own, unless it has some. Returns whether it did."""
+    place = compiling.PLACE
+    if place is None or any(place.glob(f"{_MAIN}*.nbi")):
+        return False
+    with compiling.one_at_a_time(), zipfile.ZipFile(code) as archive:
+        names = [name for name in archive.namelist() if os.path.basename(name) == name]
+        for name in sorted(names, key=lambda name: name.endswith(".nbi")):  # an index comes after what it names
+            whole = place / f".{name}.{os.getpid()}"
+            whole.write_bytes(archive.read(name))
+            whole.replace(place / name)
+    return True
+
+
+def compile_beside(rows: bool = False, compact: bool = False) -> None:
+    """Begin to compile what is not compiled yet, in a process of its own that ends with this one."""
+    what = "rows" if rows else "compact" if compact else "main"
+    name = {"rows": "row_patterns.scan", "compact": "cohorts.match_cohorts", "main": _MAIN}[what]
+    place = compiling.PLACE
+    if what in _beside or place is None or any(place.glob(f"{name}*.nbi")):
+        return
+    room, given = ("row_patterns", "") if rows else ("matcher", f"compact={compact}")
+    script = f"from cepheid.engine.{room} import warm_up; warm_up({given})"
+    path = os.pathsep.join([str(entry) for entry in sys.path if entry])
+    logger.info("compiling the engine beside this program, once for this machine and version")
+    process = subprocess.Popen(
+        [sys.executable, "-c", script],
+        env={**os.environ, "PYTHONPATH": path},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    _beside[what] = process
+    atexit.register(process.kill)
