@@ -28,7 +28,7 @@ import pyarrow.compute as pc
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from faults.kills import SHORT_LIVED, SLOW_START, rows_of, wait_for_work, write_events
+from faults.kills import SHORT_LIVED, SLOW_START, rows_of, write_events
 from spark.stream.operator_stream import OperatorStream
 
 from cepheid.rule import read
@@ -71,19 +71,21 @@ class Rules:
             self._write(name, self._unused())
 
     def change(self, number: int) -> None:
-        """Add, change or remove a rule, in turn; then at random. Now and then break a file that is right."""
+        """Add, change or remove a rule, in turn; then at random. Now and then break another file, which is right."""
         self.mend()  # a directory in which nothing is right cannot be started with
         kind = number % 3 if number < 3 else self.chance.randrange(3)
+        name = self.chance.choice(sorted(self.texts))
         if kind == 0 and len(self.texts) < 5:
-            self._write(f"added {number}", self._unused())
+            name = f"added {number}"
+            self._write(name, self._unused())
         elif kind == 1 or len(self.texts) < 3:
-            self._write(self.chance.choice(sorted(self.texts)), self._unused())
+            self._write(name, self._unused())
         else:
-            name = self.chance.choice(sorted(self.texts))
             del self.texts[name]
             (self.place / f"{name}.toml").unlink()
-        if self.chance.random() < 0.4:  # it goes on as it was
-            (self.place / f"{self.chance.choice(sorted(self.texts))}.toml").write_text('pattern = "a[')
+        others = sorted(self.texts.keys() - {name})
+        if self.chance.random() < 0.4:  # its rule goes on as it was
+            (self.place / f"{self.chance.choice(others)}.toml").write_text('pattern = "a[')
 
     def mend(self) -> None:
         """All files as they should be."""
@@ -108,16 +110,54 @@ def outcome(place: Path, seed: int, batches: int, kills: int, crashes: int, chan
     rules = Rules(place / "rules", chance)
     for batch in chance.sample(range(2, batches - 2), crashes):
         (place / f"crash-{batch}").touch()
-    steps = [(number + 1) * (batches - 4) // (changes + 1) for number in range(changes)]
-    killed = _run(place, rules, chance, kills, batches, steps)
+    feed = Feed(place, rules, [(number + 1) * (batches - 2) // (changes + 1) for number in range(changes)])
+    killed = _run(place, feed, chance, kills)
     registries = _registries(place)
     return Outcome(killed, len(registries), _problems(place, batches, registries))
 
 
-def _run(place: Path, rules: Rules, chance: random.Random, kills: int, batches: int, steps: list[int]) -> int:
-    in_all, done, log = 0, 0, place / "log"
+class Feed:
+    """The files of events, which are given to the stream up to the next change of the rules, and after the change has
+    been taken up to the one after it: so that each set of rules sees events, however slow the machine."""
+
+    def __init__(self, place: Path, rules: Rules, steps: list[int]) -> None:
+        self.place, self.rules, self.steps = place, rules, steps
+        self.files = sorted((place / "in").iterdir())
+        self.done = self.sets = self.given = 0
+        (place / "in").rename(place / "waiting")
+        (place / "in").mkdir()
+
+    def step(self) -> None:
+        """Do what is due."""
+        noted = {int(path.name) for path in (self.place / "generations").glob("*")}
+        if len(_registries(self.place)) <= self.sets:  # the last change has not been taken up
+            return
+        is_last = self.done == len(self.steps)
+        up_to = len(self.files) if is_last else self.steps[self.done]
+        for file in self.files[self.given : up_to]:
+            (self.place / "waiting" / file.name).rename(file)
+            self.given += 1
+        if len(noted) < self.given or not noted or _committed(self.place) < max(noted):
+            return
+        if is_last:
+            self.rules.mend()
+            (self.place / "finish").touch()
+        else:
+            self.change()
+
+    def change(self) -> None:
+        """Change the rules, if there is a change left."""
+        if self.done < len(self.steps):
+            self.sets = len(_registries(self.place))
+            self.rules.change(self.done)
+            self.done += 1
+
+
+def _run(place: Path, feed: Feed, chance: random.Random, kills: int) -> int:
+    in_all, log = 0, place / "log"
     while True:
         begun = len(log.read_text(errors="replace")) if log.exists() else 0
+        before, limit = _committed(place), float("inf")
         with log.open("ab") as output:
             job = subprocess.Popen(
                 [sys.executable, str(JOB), str(place)],
@@ -126,24 +166,16 @@ def _run(place: Path, rules: Rules, chance: random.Random, kills: int, batches: 
                 start_new_session=True,
                 env={**os.environ, **SHORT_LIVED},
             )
-        limit = float("inf")
-        if kills:
-            limit = wait_for_work(place, job) + chance.uniform(0.0, 4.0)
         while job.poll() is None and time.monotonic() < limit:
-            committed = _committed(place)
-            if done < len(steps) and committed >= steps[done]:
-                rules.change(done)
-                done += 1
-            if done == len(steps) and committed >= batches - 1:
-                rules.mend()
-                (place / "finish").touch()
-            time.sleep(0.05)
+            feed.step()
+            if kills and limit == float("inf") and _committed(place) > before:
+                limit = time.monotonic() + chance.uniform(0.0, 4.0)
+            time.sleep(0.1)
         if job.poll() is None:
             os.killpg(job.pid, signal.SIGKILL)  # the driver and its JVM
             kills -= 1
-            if done < len(steps) and chance.random() < 0.5:
-                rules.change(done)  # while the job is dead
-                done += 1
+            if chance.random() < 0.5:
+                feed.change()  # while the job is dead
         code, said = job.wait(), log.read_text(errors="replace")[begun:]
         if code == 0:
             return in_all
@@ -166,9 +198,10 @@ def _registries(place: Path) -> dict[int, Registry]:
 
 
 def _problems(place: Path, batches: int, registries: dict[int, Registry]) -> list[str]:
-    generations = {int(file.name): int(file.read_text()) for file in (place / "generations").iterdir()}
-    if sorted(generations) != list(range(batches)):
-        return [f"micro-batches {sorted(generations)} were noted, of {batches}"]
+    noted = sorted((int(file.name), int(file.read_text())) for file in (place / "generations").iterdir())
+    generations = [generation for _, generation in noted]  # micro-batches without events are not noted
+    if len(generations) != batches:
+        return [f"{len(generations)} micro-batches were noted, of {batches}"]
     events = _events(place, batches)
     last = registries[max(registries)]
     lives: dict[str, list[int]] = {}
@@ -185,7 +218,8 @@ def _problems(place: Path, batches: int, registries: dict[int, Registry]) -> lis
             return [f"rule {name!r} lived in the micro-batches {lived}"]
         own = _alone(tree, events, lived, is_alive)
         least += Counter({(name, match): 1 for match in own})
-        # a micro-batch that was written, not committed, and replayed without the rule may have left its rows
+        # time may have moved on without events; and a micro-batch that was written, not committed, and replayed
+        # without the rule may have left its rows
         longer = lived if lived[-1] + 1 == batches else [*lived, lived[-1] + 1]
         further = own if is_alive else own | _alone(tree, events, longer, lived is longer)
         most += Counter({(name, match): 1 for match in further})

@@ -2,7 +2,7 @@
 
 Reads `PLACE/in`, one file a micro-batch, and follows the rules in `PLACE/rules`; keeps checkpoint and outputs in PLACE.
 Notes for each micro-batch the generation of the set that it ran with, before its commit. Once there is a file
-`PLACE/finish`, it stops following and ends the input. `PLACE/crash-<n>`: as for `job.py`.
+`PLACE/finish`, it stops following and ends the input. `PLACE/crash-<n>`: as for `job.py`, n counts the files.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def main(place: Path) -> None:
             time.sleep(0.01)
         (place / "generations").mkdir(exist_ok=True)
         (place / "generations" / str(batch)).write_text(str(running[0]._plan.registry.generation))
-        crash = place / f"crash-{batch}"
+        crash = place / f"crash-{len(list((place / 'generations').iterdir())) - 1}"
         if crash.exists():
             crash.unlink()
             os.kill(os.getpid(), signal.SIGKILL)
