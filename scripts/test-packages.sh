@@ -21,7 +21,7 @@ for package in "$dist"/*.whl "$dist"/*.tar.gz; do
     "${pip[@]}" "$package"
     (
         cd "$venv"
-        CEPHEID_CACHE="$venv/cache" bin/python - <<'PYTHON'
+        CEPHEID_CACHE="$dist/cache" bin/python - <<'PYTHON'
 import sys
 from pathlib import Path
 

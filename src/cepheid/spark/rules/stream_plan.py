@@ -41,6 +41,7 @@ from cepheid.spark.stream.accounts import OBSERVED, READ, counted, read_rows
 from cepheid.spark.stream.checkpoint.identity import Identity
 from cepheid.spark.stream.checkpoint.layout import Checkpoint
 from cepheid.spark.stream.control import control_lines, ends, moments
+from cepheid.spark.stream.history import WithoutHistory
 from cepheid.spark.stream.operator import KIND, LATE, MATCHES, OUTPUT, REJECTED, TIMEOUTS, StreamOperator
 from cepheid.spark.stream.outputs import ComputedRows, OutputRows
 from cepheid.spark.stream.plan import StreamPlan
@@ -52,7 +53,7 @@ RULES = "cepheid.rules"
 logger = logging.getLogger(RULES)
 
 
-class RulesStreamPlan:
+class RulesStreamPlan(WithoutHistory):
     """How a set of rules runs on one streaming DataFrame."""
 
     def __init__(

@@ -9,6 +9,7 @@ is read once and is replayed with its micro-batch, so that what it decides is de
 * `end` ends the input of all buckets.
 * A number moves time: it goes through the watermark like the time of an event, in microseconds. So the watermark
   follows the clock less its delay, and events that come later are late by the usual rule.
+* `history …` and `rows …` bring events that come before those of the stream (see `history`).
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def ends(lines: DataFrame, buckets: Sequence[int], bucket: str, payload: str) ->
 def moments(lines: DataFrame, name: str) -> DataFrame:
     """The moments that time is moved on to, as a column of this name."""
     moment: Column = F.timestamp_micros(F.col("value").try_cast("bigint"))
-    return lines.where(F.col("value") != END).select(moment.alias(name))
+    return lines.where(F.col("value").rlike("^[0-9]+$")).select(moment.alias(name))
 
 
 class Silence(threading.Thread):

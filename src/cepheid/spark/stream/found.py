@@ -6,14 +6,17 @@ In: a plan. Out: streaming DataFrames, and one query for all of them. Made by `P
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from functools import cached_property
 from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
+from cepheid.errors import InputError
 from cepheid.explain import Explanation
 from cepheid.spark.stream.accounts import accounts
+from cepheid.spark.stream.history import Given
 from cepheid.spark.stream.operator import BROKEN, LATE, MATCHES, REJECTED, TALLIES, TIMEOUTS, UNMATCHED
 from cepheid.spark.stream.plan import StreamPlan
 from cepheid.spark.stream.query import Starting, require_rocksdb, started
@@ -87,6 +90,8 @@ class FoundInStream:
         flush: bool = False,
         on_error: str = "stop",
         idle: str | None = None,
+        history: DataFrame | None = None,
+        seam: datetime | str | None = None,
     ) -> StreamingQuery:
         """Start one query for all outputs that have a sink, and return it.
 
@@ -108,11 +113,21 @@ class FoundInStream:
         With `idle`, such as `"30 seconds"`, time moves on with the clock once no event has arrived for that long: the
         watermark becomes the present minus its delay. So timeouts and negations at the end are decided although the
         whole source is silent. Older events that arrive later are late.
+
+        `history` is a batch DataFrame with the columns of the stream: its events come first, and then the stream goes
+        on. `seam` is the moment before which the history counts and from which on the stream does; by default it is
+        right after the last event of the history. A restart goes on without reading the history again.
         """
         sinks = {MATCHES: matches, TALLIES: counts, TIMEOUTS: timeouts, LATE: late, REJECTED: rejected}
         sinks |= {BROKEN: broken, UNMATCHED: unmatched}
         given = {kind: sink for kind, sink in sinks.items() if sink is not None}
-        return started(self.plan.looking_for(given), Starting(checkpoint, given, trigger, name, flush, on_error, idle))
+        if history is None and seam is not None:
+            raise InputError(
+                f"seam={seam!r} is where a history ends, and there is none.\n  Give history=, or leave it out."
+            )
+        before = None if history is None else Given(history, seam)
+        how = Starting(checkpoint, given, trigger, name, flush, on_error, idle, before)
+        return started(self.plan.looking_for(given), how)
 
     def why(self, query: StreamingQuery) -> WhyStream:
         """Say what became of the events in the latest micro-batches of a query that `start` returned: handled, late,

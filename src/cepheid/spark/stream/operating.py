@@ -16,6 +16,7 @@ from cepheid.spark.keys import HASHES
 from cepheid.spark.shipping import mapped
 from cepheid.spark.stream.accounts import counted
 from cepheid.spark.stream.control import ends
+from cepheid.spark.stream.history import cells
 from cepheid.spark.stream.operator import OUTPUT, StreamOperator
 from cepheid.spark.stream.state.pending import BucketWork
 from cepheid.spark.workers import BUCKET, PAYLOAD, Pack
@@ -28,12 +29,19 @@ def bucket_of_key(ids: Sequence[int]) -> Column:
 
 
 def operated_by(
-    prepared: DataFrame, lines: DataFrame | None, bucket_ids: Sequence[int], work: BucketWork[Any], observed: str
+    prepared: DataFrame,
+    lines: DataFrame | None,
+    bucket_ids: Sequence[int],
+    work: BucketWork[Any],
+    observed: str,
+    has_history: bool = False,
 ) -> DataFrame:
-    """The stream after the operator. `lines`: the control source, which may end the input; `observed`: the name of the
-    counts in the query's progress."""
+    """The stream after the operator. `lines`: the control source, which may end the input, and begin it with a history;
+    `observed`: the name of the counts in the query's progress."""
     packed = mapped(prepared, Pack(), f"`{BUCKET}` int, `{PAYLOAD}` binary")
     if lines is not None:
         packed = packed.unionByName(ends(lines, bucket_ids, BUCKET, PAYLOAD))
+        if has_history:
+            packed = packed.unionByName(cells(lines))
     operated = packed.groupBy(BUCKET).transformWithStateInPandas(StreamOperator(work), OUTPUT, "append", "EventTime")
     return operated.observe(observed, *counted())

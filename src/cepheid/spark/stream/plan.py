@@ -34,7 +34,9 @@ from cepheid.spark.plan import Plan
 from cepheid.spark.steps import StepTables
 from cepheid.spark.stream.accounts import OBSERVED, READ, read_rows
 from cepheid.spark.stream.checkpoint.identity import Identity
+from cepheid.spark.stream.checkpoint.layout import Checkpoint
 from cepheid.spark.stream.control import control_lines, moments
+from cepheid.spark.stream.history import Given, bring, since
 from cepheid.spark.stream.operating import bucket_of_key, operated_by
 from cepheid.spark.stream.operator import BROKEN, KIND, LATE, MATCHES, REJECTED, TALLIES, TIMEOUTS, UNMATCHED
 from cepheid.spark.stream.outputs import OutputRows
@@ -81,6 +83,8 @@ class StreamPlan(Plan):
         self.buckets_given = buckets
         configured = int(self.session.conf.get("spark.sql.shuffle.partitions", "200") or 200)
         self.partitions = min(configured, parallelism(rows))
+        self.seam: int | None = None
+        """Where the stream begins, if events of a history come before it (see `history`)."""
         self.leftovers: tuple[str, ...] = ()
         """Which of broken runs and unmatched rows are looked for."""
         self.bucket_ids = spread_ids((buckets or 2 * self.partitions) if self.partition_by else 1, self.partitions)
@@ -149,6 +153,19 @@ class StreamPlan(Plan):
             leftovers=self.leftovers,
         )
 
+    def bring(self, place: Checkpoint, given: Given | None, timeouts: bool) -> None:
+        """Let the events of a history come before those of the stream."""
+        if given is not None and self.timing.is_arrival:
+            raise InputError(
+                'history= goes by the time of events, and time="arrival" has none.\n  Leave one of them out.'
+            )
+        if given is not None and self.steps is not None:
+            raise InputError(
+                "history= is for one table, and here elements have tables or keys of their own.\n"
+                "  Write the history where the streams read it, and let them read it first."
+            )
+        self.seam = bring(self, place, given, timeouts, self.identity(timeouts).to_json())
+
     def _types(self, names: Sequence[str]) -> dict[str, str]:
         return {name: self.rows.schema[name].dataType.simpleString() for name in names}
 
@@ -166,7 +183,8 @@ class StreamPlan(Plan):
         names = [f"{name}.{observed}" if observed else name for name in (READ, OBSERVED)]
         lines = None if control is None else control_lines(self.session, control)
         prepared = self._prepared(timeouts, names[0], None if lines is None else moments(lines, WATERMARKED))
-        return operated_by(prepared, lines, self.bucket_ids, self.work(timeouts, on_error, counts), names[1])
+        work = self.work(timeouts, on_error, counts)
+        return operated_by(prepared, lines, self.bucket_ids, work, names[1], self.seam is not None)
 
     def work(self, timeouts: bool, on_error: str = "stop", counts: bool = False) -> StreamWork:
         """What the workers must know."""
@@ -281,6 +299,12 @@ class StreamPlan(Plan):
         rows = self._guarded(moments).observe(observed, *read_rows())
         if moments is not None:
             rows = rows.where(F.col(REASON).isNotNull())
+        if self.seam is not None:
+            rows = rows.where(since(self.seam))
+        return self.travelled(rows, timeouts)
+
+    def travelled(self, rows: DataFrame, timeouts: bool) -> DataFrame:
+        """What travels of rows with a guarded time."""
         if self.all_rows_travel is None:
             # NULL where a row is rejected. Asking for this column keeps Spark from dropping rows before the watermark
             # has seen them: time must move on with events that no condition wants, too.

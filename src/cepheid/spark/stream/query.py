@@ -23,6 +23,7 @@ from cepheid.spark.stream.checkpoint.identity import Identity
 from cepheid.spark.stream.checkpoint.layout import Checkpoint
 from cepheid.spark.stream.control import Silence
 from cepheid.spark.stream.failures import failures_told, watched
+from cepheid.spark.stream.history import Given
 from cepheid.spark.stream.operator import KIND, MATCHES, TALLIES, TIMEOUTS
 from cepheid.spark.stream.poison import checked_on_error
 from cepheid.spark.stream.sinks import Function, Output, Sink, writer
@@ -49,6 +50,7 @@ class Starting:
     flush: bool = False
     on_error: str = "stop"
     idle: str | None = None
+    history: Given | None = None
 
 
 class RowsOfKind(Protocol):
@@ -68,6 +70,7 @@ class StreamingPlan(Protocol):
     def session(self) -> SparkSession: ...
     def identity(self, timeouts: bool) -> Identity: ...
     def with_buckets(self, ids: tuple[int, ...]) -> None: ...
+    def bring(self, place: Checkpoint, given: Given | None, timeouts: bool) -> None: ...
     def operated(
         self,
         timeouts: bool,
@@ -132,6 +135,7 @@ def started(
         router = Router({kind: plan.rows_of(kind) for kind in how.sinks}, writers)
         timeouts, counts = TIMEOUTS in how.sinks, TALLIES in how.sinks
         _go_on(plan, place, timeouts, how.flush)
+        plan.bring(place, how.history, timeouts)
 
         def begin(trigger: dict[str, Any]) -> StreamingQuery:
             with _settings(plan.session, plan.partitions):

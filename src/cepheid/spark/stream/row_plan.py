@@ -30,6 +30,7 @@ from cepheid.spark.row_workers import MASK
 from cepheid.spark.stream.accounts import OBSERVED, READ, read_rows
 from cepheid.spark.stream.checkpoint.identity import Identity
 from cepheid.spark.stream.control import control_lines, moments
+from cepheid.spark.stream.history import WithoutHistory
 from cepheid.spark.stream.operating import bucket_of_key, operated_by
 from cepheid.spark.stream.operator import KIND, MATCHES, REJECTED
 from cepheid.spark.stream.outputs import ComputedRows, OutputRows
@@ -38,7 +39,7 @@ from cepheid.spark.stream.time import REASON, WATERMARKED, EventTime, Timing, wi
 from cepheid.spark.workers import BUCKET, PAYLOAD
 
 
-class RowStreamPlan(RowPatternPlan):
+class RowStreamPlan(RowPatternPlan, WithoutHistory):
     """How one row pattern runs on one streaming DataFrame."""
 
     def __init__(

@@ -156,6 +156,10 @@ class EventTime:
             return None
         return self.timing.delay_ms
 
+    def micros(self) -> Column:
+        """The time in microseconds."""
+        return F.unix_micros(self._time())
+
     def travelling(self) -> list[Column]:
         """What travels of the time beside the user's columns."""
         return [F.col(REASON), F.unix_micros(WATERMARKED).alias(TIME)]

@@ -10,6 +10,7 @@ Beside Spark's own files (`metadata`, `commits`, `state`, ...) there is `cepheid
 * `plan`: the pattern and its arguments, so that state can be read without the program that wrote it (see `saved_plan`);
 * `rules`: of a set of rules, which of them run and since when (see `spark.rules.registry`);
 * `control`: what the control source reads, lines that end the input or move time on (see `control`);
+* `history`: the seam between a history and the stream, once the history is in `control` (see `history`);
 * `over`: one line once everything is decided.
 """
 
@@ -19,7 +20,7 @@ import json
 from dataclasses import dataclass
 
 from pyspark.errors import AnalysisException
-from pyspark.sql import SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from cepheid.errors import StateError
@@ -94,6 +95,23 @@ class Checkpoint:
         """All that was ever kept of which rules run."""
         return self._lines("rules") or []
 
+    def has_begun(self) -> bool:
+        """Whether a micro-batch was ever planned."""
+        return bool(self._lines("../offsets"))
+
+    def bring(self, lines: DataFrame) -> None:
+        """Let the control source begin with these lines; nothing has read it yet."""
+        lines.write.mode("overwrite").text(self._place("control"))
+
+    def keep_history(self, text: str) -> None:
+        """Note that the control source has all of a history."""
+        self._write("history", [text], mode="overwrite")
+
+    def history(self) -> str | None:
+        """What is noted of the history, None if there is none or it is not complete."""
+        lines = self._lines("history")
+        return lines[0] if lines else None
+
     def end(self) -> None:
         """Tell the operator that the input is over."""
         if not self._is_ending():
@@ -126,7 +144,7 @@ class Checkpoint:
         return max(numbers, default=None)
 
     def _is_ending(self) -> bool:
-        return END in (self._lines("control") or ())
+        return bool(self._lines("control", F.col("value") == END))  # the lines of a history may be large
 
     def _read(self, saved: list[str]) -> Identity:
         return Identity.from_json("\n".join(saved), f"the identity of the checkpoint {self.path!r}")
@@ -135,10 +153,11 @@ class Checkpoint:
         whole = self.path.rstrip("/")
         return f"{whole}/{name.removeprefix('../')}" if name.startswith("../") else f"{whole}/cepheid/{name}"
 
-    def _lines(self, name: str) -> list[str] | None:
-        """The lines of all files there, None if there is no such place."""
+    def _lines(self, name: str, wanted: Column | None = None) -> list[str] | None:
+        """The lines of all files there, or those that are wanted; None if there is no such place."""
         try:
-            return [row[0] for row in self.session.read.text(self._place(name)).collect()]
+            lines = self.session.read.text(self._place(name))
+            return [row[0] for row in (lines if wanted is None else lines.where(wanted)).collect()]
         except AnalysisException:
             return None
 

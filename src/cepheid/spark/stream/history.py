@@ -1,0 +1,157 @@
+"""History, then live: events of a batch DataFrame that a stream knows before its first event.
+
+In: a plan, the directory of a new checkpoint, and the history. Out: lines of the control source (see `control`), which
+the first micro-batch reads together with the first events of the stream; after that a seam in time. Called by `query`.
+
+The events of the history are computed, packed into cells by bucket and written beside the checkpoint, all before the
+query starts. The first micro-batch reads them, once, as it reads any source: a micro-batch that failed reads the same
+files again. They wait for the watermark with the events of the stream, so that all are handled by their time.
+
+The *seam* is a moment. The history counts before it, the stream from it on: an event that both have counts once. If
+none is given it is right after the last event of the history. It is kept with the checkpoint and holds for good.
+
+What is written, in this order, so that a start which was interrupted is repeated or goes on:
+
+* `control`: a line `history BUCKET CELL` for each cell, `rows N`, and the time of the last event, which moves time;
+* `history`: the seam, and whose state it is (see `identity`). It is there only if all the lines are.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from cepheid.errors import InputError, StateError
+from cepheid.spark.shipping import mapped
+from cepheid.spark.stream.accounts import HISTORY
+from cepheid.spark.stream.checkpoint.layout import Checkpoint
+from cepheid.spark.stream.time import REASON, WATERMARKED, EventTime
+from cepheid.spark.workers import BUCKET, PAYLOAD, Pack
+
+_CELL, _ROWS = "history ", "rows "
+
+
+class PlanWithHistory(Protocol):
+    """What is asked of a plan."""
+
+    rows: DataFrame
+    time: EventTime
+
+    def travelled(self, rows: DataFrame, timeouts: bool) -> DataFrame: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """The history as a user gives it."""
+
+    rows: Any
+    seam: object = None
+
+
+class WithoutHistory:
+    """A plan whose stream has no history before it."""
+
+    def bring(self, place: Checkpoint, given: Given | None, timeouts: bool) -> None:
+        assert given is None  # their `start` does not offer it
+
+
+def bring(plan: PlanWithHistory, place: Checkpoint, given: Given | None, timeouts: bool, identity: str) -> int | None:
+    """See to it that the history is there before the query starts; returns the seam, None if there is no history."""
+    kept = place.history()
+    if kept is not None:
+        known = json.loads(kept)
+        if known["identity"] != identity and place.last_batch() is None:
+            raise StateError(
+                "the history of this checkpoint was prepared for another pattern or other arguments, and no "
+                "micro-batch has read it.\n  Start with a new checkpoint."
+            )
+        return int(known["seam"])
+    if given is None:
+        return None
+    if place.has_begun():
+        raise StateError(
+            "this checkpoint was begun without a history, which comes before everything else.\n"
+            "  Leave history= out to go on; or start with a new checkpoint."
+        )
+    history = _checked(plan, given.rows)
+    seam = None if given.seam is None else seam_of(plan, given.seam)
+    guarded = plan.time.guarded(history)
+    moment = F.unix_micros(WATERMARKED)
+    if seam is not None:
+        guarded = guarded.where(F.col(WATERMARKED).isNull() | (moment < seam))
+    [(last, count)] = guarded.agg(F.max(moment), F.count(REASON)).collect()
+    if last is not None:
+        seam = last + 1 if seam is None else seam
+        place.bring(_lines(plan.travelled(guarded, timeouts), last, count))
+    if seam is None:
+        raise InputError("the history has no event with a usable time.\n  Leave history= out, or check its rows.")
+    place.keep_history(json.dumps({"seam": seam, "identity": identity}))
+    return seam
+
+
+def _lines(travelled: DataFrame, last: int, count: int) -> DataFrame:
+    cells = mapped(travelled, Pack(), f"`{BUCKET}` int, `{PAYLOAD}` binary")
+    text = F.translate(F.base64(PAYLOAD), "\r\n", "")  # an old setting of Spark's breaks long texts into lines
+    lines = cells.select(F.concat(F.lit(_CELL), F.col(BUCKET).cast("string"), F.lit(" "), text).alias("value"))
+    further = travelled.sparkSession.createDataFrame([(f"{_ROWS}{count}",), (str(last),)], "value string")
+    return lines.union(further.coalesce(1))
+
+
+def cells(lines: DataFrame) -> DataFrame:
+    """The cells of the history among the lines of the control source, and its rows counted."""
+    value = F.col("value")
+    rows = F.when(value.startswith(_ROWS), F.substring_index(value, " ", -1).try_cast("bigint"))
+    told = lines.where(value.startswith(_CELL) | value.startswith(_ROWS))
+    told = told.observe(HISTORY, F.coalesce(F.sum(rows), F.lit(0)).alias("rows"))
+    parts = F.split(value, " ")
+    return told.where(value.startswith(_CELL)).select(
+        parts[1].cast("int").alias(BUCKET), F.unbase64(parts[2]).alias(PAYLOAD)
+    )
+
+
+def since(seam: int) -> Column:
+    """Whether an event of the stream counts: it is not before the seam, or has no time at all and is rejected."""
+    return F.col(WATERMARKED).isNull() | (F.unix_micros(WATERMARKED) >= seam)
+
+
+def seam_of(plan: PlanWithHistory, given: object) -> int:
+    """A moment that a user gives, as one of the events' time, in microseconds."""
+    field = plan.time.field
+    text = given if isinstance(given, str) else getattr(given, "isoformat", lambda: None)()
+    if isinstance(text, str):
+        one = plan.rows.sparkSession.range(1).select(F.lit(text).try_cast(field.dataType).alias(field.name))
+        try:
+            [(micros,)] = one.select(plan.time.micros()).collect()
+        except PySparkException:
+            micros = None
+        if micros is not None:
+            return int(micros)
+    raise InputError(
+        f"seam={given!r} is not a moment of {field.name!r}, which is of type {field.dataType.simpleString()}.\n"
+        '  Give a datetime, or text such as "2025-03-01 00:00:00".'
+    )
+
+
+def _checked(plan: PlanWithHistory, given: object) -> DataFrame:
+    """The history with the columns of the stream."""
+    if not isinstance(given, DataFrame) and not hasattr(given, "isStreaming"):
+        raise InputError(f"history is of type {type(given).__name__}.\n  Give a batch DataFrame, spark.read….")
+    assert isinstance(given, DataFrame)
+    if given.isStreaming:
+        raise InputError("history is a stream.\n  Give a batch DataFrame, spark.read…; the stream is what match() got.")
+    wanted = {field.name: field.dataType for field in plan.rows.schema.fields}
+    known = {field.name: field.dataType for field in given.schema.fields}
+    for name, kind in wanted.items():
+        if name not in known:
+            raise InputError(f"history has no column {name!r}, which the stream has.\n  Add it, NULL if need be.")
+        if known[name] != kind:
+            raise InputError(
+                f"history: {name!r} is {known[name].simpleString()}, but {kind.simpleString()} in the stream.\n"
+                "  Cast it: both are events of one stream."
+            )
+    return given.select(*(F.col(f"`{name.replace('`', '``')}`") for name in wanted))
