@@ -5,7 +5,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python -m
 LINTED := src tests bench experiments examples scripts
 # Tests that share a Spark go to one worker (tests/conftest.py). They often wait, so three workers keep two cores busy.
-PARALLEL := -n 3 --dist loadgroup
+PARALLEL := -n 3
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all test-oldest test-packages lint types imports unit conformance search negation docs notebooks format lock java install clean

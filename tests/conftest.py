@@ -3,19 +3,26 @@
 Hypothesis runs with the profile `ci`: the same examples in every run, and no deadline, since a loaded machine is not a
 failure. `HYPOTHESIS_PROFILE=search` looks for new counterexamples instead: many more examples, other ones each time.
 
-Among parallel workers (xdist, `--dist loadgroup`), two groups of tests share a Spark each: batch with the pages of the
-documentation, and streams. All others go to whichever worker is free.
+Among parallel workers (xdist), two scopes of tests share a Spark each: batch with the pages of the documentation, and
+streams. They begin first; all other tests go to whichever worker is free.
 """
 
 from __future__ import annotations
 
 import os
-from pathlib import Path
+from pathlib import PurePosixPath
+from typing import Any
 
 import pytest
 from hypothesis import settings
 
-HERE = Path(__file__).parent
+try:
+    from xdist.scheduler import LoadScopeScheduling
+except ImportError:  # without xdist there is one process for all
+    LoadScopeScheduling = object
+
+WITHOUT_SESSION = ("test_another_process", "test_leftovers", "test_merged_table", "test_operator", "test_row_bucket")
+"""Modules of tests/spark that need no session, or start processes with one of their own."""
 
 # JVMs that live for seconds or minutes should not spend them on compiling well.
 for name in ("SPARK_SUBMIT_OPTS", "SPARK_LAUNCHER_OPTS"):
@@ -26,11 +33,18 @@ settings.register_profile("search", derandomize=False, deadline=None, max_exampl
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        place = item.path.relative_to(HERE).parts
-        if "spark" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.xdist_group("streams" if place[1] in ("stream", "rules") else "batch"))
-        elif place == ("project", "test_documents.py"):  # pages start a Spark themselves
-            item.add_marker(pytest.mark.xdist_group("batch"))
+class SparkTogether(LoadScopeScheduling):  # type: ignore[misc, valid-type]
+    """Tests that share a Spark are one scope; any other test is a scope of its own."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        path = PurePosixPath(nodeid.split("::")[0])
+        if path.name == "test_documents.py":  # pages start a Spark themselves
+            return "batch"
+        if path.parts[1] != "spark" or path.stem in WITHOUT_SESSION:
+            return nodeid
+        return "batch" if path.parent.name == "spark" else "streams"
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> SparkTogether:
+    return SparkTogether(config, log)
