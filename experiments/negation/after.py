@@ -23,7 +23,8 @@ from cepheid.conditions import Schema, bind
 from cepheid.engine.assignments import Integers
 from cepheid.engine.columns import Columns, columns
 from cepheid.engine.kernel import layout as l
-from cepheid.engine.kernel.machine import evaluate, update_registers
+from cepheid.engine.kernel import machine
+from cepheid.engine.kernel.entrances import entrance
 from cepheid.engine.matcher import by_number, match_partitions
 from cepheid.engine.runs.pool import new_pool
 from cepheid.engine.runs.problems import problem
@@ -35,6 +36,10 @@ from cepheid.errors import InputError
 from cepheid.rows.arrange import arrange
 from cepheid.rows.assemble import Shape, assemble
 from cepheid.syntax.tree import PatternTree, SkipKind
+
+# Parts of the kernel, which otherwise only the kernel calls.
+evaluate = entrance()(machine.evaluate.py_func)  # type: ignore[attr-defined]
+update_registers = entrance()(machine.update_registers.py_func)  # type: ignore[attr-defined]
 
 Truths: TypeAlias = npt.NDArray[np.bool_]
 
