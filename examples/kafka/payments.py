@@ -76,10 +76,11 @@ def payments(session: SparkSession, servers: str, topic: str = "payments") -> Da
 
 
 def to_topic(servers: str, topic: str) -> Callable[[DataFrame, int], None]:
-    """A sink: each row as JSON, with its match_id as the key if it has one."""
+    """A sink: each row as JSON, with what identifies it as the key. A match_id is one of its pattern, or its rule."""
 
     def write(rows: DataFrame, batch: int) -> None:
-        key = F.col("match_id") if "match_id" in rows.columns else F.concat_ws("/", "partition", "offset")
+        identity = ["rule", "match_id"] if "match_id" in rows.columns else ["partition", "offset"]
+        key = F.concat_ws("/", *(name for name in identity if name in rows.columns))
         messages = rows.select(key.alias("key"), F.to_json(F.struct("*")).alias("value"))
         messages.write.format("kafka").options(**{"kafka.bootstrap.servers": servers, "topic": topic}).save()
 

@@ -116,7 +116,7 @@ def test_a_crash_and_a_restart_lose_nothing(payments: ModuleType, servers: str, 
     large = [
         match
         for match in in_time
-        if match["reserved"]["amount"] > 50 and match["end_time"] - match["start_time"] <= timedelta(minutes=2)
+        if match["reserved"]["amount"] > 50 and match["end_time"] - match["start_time"] < timedelta(minutes=2)
     ]
     assert by_rule == [
         f"{rule}: {len(found)} alerts, the first for a payment of {min(m['start_time'] for m in found):%H:%M}"

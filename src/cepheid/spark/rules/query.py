@@ -65,6 +65,7 @@ class RulesQuery:
         self._plan = plan
         self._stopped = threading.Event()
         self._lock = threading.Lock()
+        self._is_restarting = False
         self._error: BaseException | None = None
         self._write = None
         if rejected_rules is not None:
@@ -85,6 +86,11 @@ class RulesQuery:
     def is_followed(self) -> bool:
         """Whether the query follows a source of rules."""
         return self._source is not None
+
+    @property
+    def isActive(self) -> bool:
+        """Whether the query runs. It does while it is restarted for a change of rules."""
+        return bool(self.query.isActive) or self._is_restarting
 
     def stop(self) -> None:
         """Stop the query, and follow the rules no longer."""
@@ -150,9 +156,13 @@ class RulesQuery:
         plan = self._planned(rules, wrong)
         if plan is None or (plan is self._plan and plan.rejected == rejected):
             return False
-        self._pause()
-        self._plan = plan
-        self.query = self._start(plan)
+        self._is_restarting = True
+        try:
+            self._pause()
+            self._plan = plan
+            self.query = self._start(plan)
+        finally:
+            self._is_restarting = False
         return True
 
     def _planned(self, rules: Sequence[AnyRule], wrong: Sequence[tuple[str, str]]) -> RulesStreamPlan | None:
