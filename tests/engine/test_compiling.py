@@ -128,3 +128,13 @@ compiled_code._MAIN = "twice.twice"
     taken = sent + f"from pathlib import Path\nprint([compiled_code.keep(Path({code!r})) for _ in range(2)])"
     assert run(taken, **there).stdout.strip() == "[True, False]"
     assert run(KEPT, **there).stdout.split()[:2] == ["42", "1"]
+
+
+def test_what_takes_long_to_compile_is_announced(caplog: pytest.LogCaptureFixture) -> None:
+    from cepheid.engine.kernel.drive import match_sorted
+    from cepheid.engine.kernel.hashing import mixed
+
+    compiling.announce_compilation(mixed.compiled)  # type: ignore[attr-defined]
+    assert not caplog.records
+    compiling.announce_compilation(match_sorted.compiled)  # type: ignore[attr-defined]
+    assert ["compiling the engine" in record.getMessage() for record in caplog.records] == [True]
