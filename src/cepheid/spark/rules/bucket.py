@@ -31,7 +31,7 @@ from cepheid.engine.runs.live import count_live, events_held, live
 from cepheid.engine.runs.snapshot import restore, snapshot
 from cepheid.rows.arrange import Arranged, arrange
 from cepheid.rows.rule_matches import assemble_rule
-from cepheid.rows.views import integers
+from cepheid.rows.views import Signed, integers
 from cepheid.rule import named
 from cepheid.spark.keys import HASHES
 from cepheid.spark.rules.bound import RuleWork
@@ -219,6 +219,7 @@ class RulesBucket(PendingEvents):
             for word in group.words
             if word_name(word) in due.column_names
         }
+        signed = Signed(None, words)
         generation = events.column(GENERATION).to_numpy()
         first = 0 if self.rows is None else self.rows.num_rows
         held = [name for name in group.held if name in due.column_names]
@@ -229,20 +230,20 @@ class RulesBucket(PendingEvents):
             is_own = generation >= one.instance.since
             if is_own.any():
                 with self._named(one):
-                    self._feed(one, events, words, is_own, first, matches, timeouts)
+                    self._feed(one, events, signed, is_own, first, matches, timeouts)
 
     def _feed(
         self,
         one: RuleRuns,
         events: Arranged,
-        words: dict[int, npt.NDArray[np.uint64]],
+        signed: Signed,
         is_own: npt.NDArray[np.bool_],
         first: int,
         matches: list[pa.Table] | None,
         timeouts: list[pa.Table] | None,
     ) -> None:
         rule = one.instance.rule
-        rows = rule.view.rows(words, len(events.time))
+        rows = rule.view.rows(signed, len(events.time))
         rows = rows[is_own[rows]]
         if not len(rows):
             return
@@ -251,7 +252,7 @@ class RulesBucket(PendingEvents):
         hashes = key_hashes(own.taken(HASHES, bounds[:-1]))
         slots, one.keys = slots_of(one.keys, hashes)
         values = [own.column(name) for name in rule.values]
-        columns = one.matcher.computed_columns(own.time, rule.view.own_bits(words, rows), values)
+        columns = one.matcher.computed_columns(own.time, rule.view.own_bits(signed, rows), values)
         before = len(one.matcher.held.time)
         one.rows = np.concatenate((one.rows, first + rows))
         one.ordinals = np.concatenate((one.ordinals, own.ordinals))

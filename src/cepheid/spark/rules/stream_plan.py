@@ -24,7 +24,7 @@ from cepheid.explain import Explanation
 from cepheid.explain.rules import explain_rules
 from cepheid.explain.text.document import Record, Section
 from cepheid.options import Asked
-from cepheid.rows.views import ALWAYS, WORD
+from cepheid.rows.views import ALWAYS, masks_of
 from cepheid.rule import AnyRule, Rule, patterns_of, row_patterns_of, written
 from cepheid.spark.buckets import parallelism, spread_ids
 from cepheid.spark.frames import arrow_schema
@@ -202,10 +202,8 @@ class RulesStreamPlan(WithoutHistory):
         for key in self.registry.keys:
             plans = [self.bound.plans[name] for name in self._rules_of(key)]
             own = {numbers.get(one.own_event, ALWAYS) for plan in plans for one in plan.automaton.predicates}
-            words = sorted({number // WORD for number in own if number != ALWAYS})
-            masks = [sum(1 << number % WORD for number in own if number // WORD == word) for word in words]
             every = any(plan.all_rows_travel is not None for plan in plans)
-            made.append(Group(key, 0, tuple(words), None if every else tuple(masks), self._held(key)))
+            made.append(Group(key, 0, masks_of(sorted(own)), every, self._held(key)))
         return tuple(made)
 
     def _held(self, key: tuple[str, ...]) -> tuple[str, ...]:
@@ -225,7 +223,7 @@ class RulesStreamPlan(WithoutHistory):
                 )
                 for name in self._rules_of(key)
             ]
-            groups.append(GroupOfRules(key, group.words, self._held(key), tuple(instances)))
+            groups.append(GroupOfRules(key, tuple(group.wanted), self._held(key), tuple(instances)))
         schema = arrow_schema(self.bound.worker_schema(with_moment=True))
         shown = self._shown()
         identity = self.identity(timeouts).to_json()
