@@ -23,7 +23,7 @@ from cepheid.conditions.expression import Column as NamedColumn
 from cepheid.engine.tables.model import Options
 from cepheid.engine.tables.tabulate import tabulate
 from cepheid.rows.rule_matches import RuleShape
-from cepheid.rows.views import ALWAYS, WORD, View, words_of
+from cepheid.rows.views import ALWAYS, View, masks_of, words_of
 from cepheid.spark.rules.bound import RuleWork
 from cepheid.spark.rules.bucket import GENERATION, GroupOfRules, Instance, RulesWork
 from cepheid.spark.rules.conditions import BITS_OF_A_MASK, Bits
@@ -72,12 +72,10 @@ class RulesStream:
             seen |= set(bits)
             view = View(tables.for_workers(), bits, why_all_rows_travel(tables.automaton) is not None)
             shape = RuleShape(name, tables.automaton.variables, names, None, (), keys, True)
-            work = RuleWork(view, tuple(map(column_of, tables.columns)), shape, ())
+            work = RuleWork(view, tuple(map(column_of, tables.columns)), shape)
             instances.append(Instance(work, running[name].instance, running[name].since))
-        words = sorted({number // WORD for number in seen if number != ALWAYS})
-        masks = [sum(1 << number % WORD for number in seen if number // WORD == word) for word in words]
         every = any(one.rule.view.sees_all_rows for one in instances)
-        group = Group((self.key,), 0, tuple(words), None if every else tuple(masks), (*names, *self.computed))
+        group = Group((self.key,), 0, masks_of(sorted(seen)), every, (*names, *self.computed))
         self.pack = PackStream(Bits.of(numbers), (group,), self.order_by)
         entry = pa.struct(
             [("variable", pa.string()), ("sequence", pa.int32()), ("event", pa.struct(list(self.schema)))]
@@ -85,7 +83,7 @@ class RulesStream:
         time = self.schema.field(self.order_by[0]).type
         shown = [("rule", pa.string()), *keys, ("match_id", pa.string()), ("start_time", time), ("end_time", time)]
         shown += [("at", time), ("events", pa.list_(entry)), ("severity", pa.string()), ("tags", pa.list_(pa.string()))]
-        rules_of_key = GroupOfRules((self.key,), tuple(words), names, tuple(instances))
+        rules_of_key = GroupOfRules((self.key,), tuple(group.wanted), names, tuple(instances))
         work = RulesWork((rules_of_key,), self.order_by, pa.schema(shown), self.timeouts, names, "{}")
         if self.tester is None:
             self.tester = TwsTester(StreamOperator(work), timeMode="EventTime", eventTimeExtractor=lambda cell: 1 << 62)

@@ -30,13 +30,12 @@ from cepheid.engine.matcher import Matcher
 from cepheid.engine.runs.live import count_live, events_held, live
 from cepheid.engine.runs.snapshot import restore, snapshot
 from cepheid.rows.arrange import Arranged, arrange
-from cepheid.rows.rule_matches import assemble_rule
+from cepheid.rows.rule_matches import RuleFound, assemble_rules, in_schema
 from cepheid.rows.views import Signed, integers
 from cepheid.rule import named
 from cepheid.spark.keys import HASHES
 from cepheid.spark.rules.bound import RuleWork
 from cepheid.spark.rules.conditions import word_name
-from cepheid.spark.rules.workers import in_slots
 from cepheid.spark.stream.state.format import read, table_bytes, table_from, written
 from cepheid.spark.stream.state.pending import (
     FEW,
@@ -180,33 +179,35 @@ class RulesBucket(PendingEvents):
     def advance(self, watermark: int, is_end: bool = False) -> Decided:
         """Handle what the watermark has passed, and let time move on to it; at the end of the input, everything."""
         self.handled = 0
-        matches: list[pa.Table] = []
-        timeouts: list[pa.Table] = []
+        matches: list[RuleFound] = []
+        timeouts: list[RuleFound] = []
         self._move(watermark, matches, timeouts)
         if is_end:
             self._handle(self.is_due(None), matches, timeouts)
             for one in self.runs:
                 with self._named(one):
                     self._show(one, one.matcher.end(self._stopping(one)), matches, timeouts)
+        decided = Decided(self._assembled(matches), self._assembled(timeouts))
+        if is_end:
             ended = RulesBucket(self.work)
             self.rows, self.pending = ended.rows, ended.pending
             self.runs = [RuleRuns(one.instance) for one in self.runs]
         self._forget()
-        return Decided(*(pa.concat_tables(tables) if tables else None for tables in (matches, timeouts)))
+        return decided
 
     def catch_up(self, watermark: int) -> None:
         """The same, where what is decided has been told already."""
         self._move(watermark, None, None)
         self._forget()
 
-    def _move(self, watermark: int, matches: list[pa.Table] | None, timeouts: list[pa.Table] | None) -> None:
+    def _move(self, watermark: int, matches: list[RuleFound] | None, timeouts: list[RuleFound] | None) -> None:
         self.watermark = max(self.watermark, watermark)
         self._handle(self.is_due(self.watermark), matches, timeouts)
         for one in self.runs:
             with self._named(one):
                 self._show(one, one.matcher.advance(self.watermark, self._stopping(one)), matches, timeouts)
 
-    def _handle(self, is_due: pa.Array | None, matches: list[pa.Table] | None, timeouts: list[pa.Table] | None) -> None:
+    def _handle(self, is_due: pa.Array | None, matches: list[RuleFound] | None, timeouts: list[RuleFound] | None) -> None:
         """Feed the events that are due to the rules that they concern."""
         due = self.take_due(is_due)
         if due is None:
@@ -239,8 +240,8 @@ class RulesBucket(PendingEvents):
         signed: Signed,
         is_own: npt.NDArray[np.bool_],
         first: int,
-        matches: list[pa.Table] | None,
-        timeouts: list[pa.Table] | None,
+        matches: list[RuleFound] | None,
+        timeouts: list[RuleFound] | None,
     ) -> None:
         rule = one.instance.rule
         rows = rule.view.rows(signed, len(events.time))
@@ -268,18 +269,21 @@ class RulesBucket(PendingEvents):
         self,
         one: RuleRuns,
         found: tuple[Assignments, Assignments],
-        matches: list[pa.Table] | None,
-        timeouts: list[pa.Table] | None,
+        matches: list[RuleFound] | None,
+        timeouts: list[RuleFound] | None,
     ) -> None:
-        for decided, tables in zip(found, (matches, timeouts if self.work.timeouts else None), strict=True):
-            if tables is not None and len(decided.at):
-                tables.append(self._assembled(one, decided))
+        for decided, listed in zip(found, (matches, timeouts if self.work.timeouts else None), strict=True):
+            if listed is not None and len(decided.at):
+                shared = replace(decided, row=one.rows[decided.row])
+                listed.append(RuleFound(one.instance.rule.shape, shared, one.ordinals[decided.row]))
 
-    def _assembled(self, one: RuleRuns, found: Assignments) -> pa.Table:
-        """Matches or timeouts as a table; only the rows that they took are looked at."""
+    def _assembled(self, found: list[RuleFound]) -> pa.Table | None:
+        """Matches or timeouts of all rules as a table; only the rows that they took are looked at."""
+        if not found:
+            return None
         assert self.rows is not None and self.group is not None
-        needed = np.unique(found.row)
-        rows = self.rows.take(pa.array(one.rows[needed])).combine_chunks()
+        needed = np.unique(np.concatenate([one.found.row for one in found]))
+        rows = self.rows.take(pa.array(needed)).combine_chunks()
         nothing = np.zeros(len(needed), np.int64)
         events = Arranged(
             rows,
@@ -288,11 +292,11 @@ class RulesBucket(PendingEvents):
             nothing,
             nothing,
             SpanUnit.MICROSECOND,
-            ordinals=one.ordinals[needed],
         )
-        local = replace(found, row=np.searchsorted(needed, found.row))
-        rule = one.instance.rule
-        return in_slots(assemble_rule(events, local, rule.shape), rule, self.work.schema)
+        local = [
+            replace(one, found=replace(one.found, row=np.searchsorted(needed, one.found.row))) for one in found
+        ]
+        return in_schema(assemble_rules(events, local), self.work.schema)
 
     def deadline(self) -> int | None:
         """The next moment of the watermark at which something may be decided."""

@@ -7,16 +7,16 @@ is unpacked and sorted once, and each rule's engine call sees only the rows that
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from cepheid.engine.matcher import match_partitions
+from cepheid.engine.matcher import match_partitions, no_assignments
 from cepheid.rows.arrange import Arranged, arrange
 from cepheid.rows.columns import check_range
-from cepheid.rows.rule_matches import assemble_rule, in_schema
+from cepheid.rows.rule_matches import RuleFound, assemble_rules, in_schema
 from cepheid.rows.views import Signed
 from cepheid.rule import named
 from cepheid.spark.cells import cells_of, narrowed, rows_of
@@ -27,6 +27,8 @@ from cepheid.spark.workers import BUCKET, PAYLOAD, encoded_keys, gathered, refus
 
 GROUP = b"cepheid.key"
 """Of the rows of a cell: the number of the key by which they were packed."""
+TOGETHER = 1 << 20
+"""Events of matches that are made into rows of the result in one go."""
 
 
 def group_name(group: int) -> str:
@@ -132,20 +134,34 @@ class MatchRules:
             encoded = encoded_keys(table, group.partition_by)
             events = arrange(table, group.partition_by, self.order_by, by_all_columns=True, encoded=encoded)
             signed = signed_by(events.column(BITS), group.wanted) if group.wanted else Signed(None, {})
-            for rule in self.rules[number]:
-                found = self._matches(rule, events, signed)
-                if found is not None:
-                    yield from found.combine_chunks().to_batches(max_chunksize=10_000)
+            yield from self._patterns(number, events, signed)
             for row_rule in self.row_rules[number]:
                 with named(f"rule {row_rule.shape.rule!r}"):
                     found = row_rule.matches(events, signed, self.schema)
                 if found is not None:
                     yield from found.combine_chunks().to_batches(max_chunksize=10_000)
 
-    def _matches(self, rule: RuleWork, events: Arranged, signed: Signed) -> pa.Table | None:
+    def _patterns(self, number: int, events: Arranged, signed: Signed) -> Iterator[pa.RecordBatch]:
+        """The matches of the rules that are patterns, those of many rules together."""
+        found: list[RuleFound] = []
+        for rule in self.rules[number]:
+            one = self._found(rule, events, signed)
+            if len(one.found.at):
+                found.append(one)
+            if sum(len(one.found.row) for one in found) > TOGETHER:
+                yield from self._assembled(events, found)
+                found = []
+        if found:
+            yield from self._assembled(events, found)
+
+    def _assembled(self, events: Arranged, found: list[RuleFound]) -> Iterator[pa.RecordBatch]:
+        table = in_schema(assemble_rules(events, found), self.schema)
+        yield from table.combine_chunks().to_batches(max_chunksize=10_000)
+
+    def _found(self, rule: RuleWork, events: Arranged, signed: Signed) -> RuleFound:
         rows = rule.view.rows(signed, len(events.time))
         if not len(rows):
-            return None
+            return RuleFound(rule.shape, no_assignments())
         own = events.restricted(rows)
         tables = rule.view.tables
         with named(f"rule {rule.shape.rule!r}"):
@@ -153,14 +169,7 @@ class MatchRules:
             values = [own.column(name) for name in rule.values]
             columns = rule.view.columns(signed, rows, own.time, values)
             found = match_partitions(tables, columns, own.bounds, where=own.where)[self.timeouts]
-            return in_slots(assemble_rule(own, found, rule.shape), rule, self.schema) if len(found.at) else None
-
-
-def in_slots(table: pa.Table, rule: RuleWork, schema: pa.Schema) -> pa.Table:
-    """A rule's matches with the columns that all rules have."""
-    slots = dict(rule.renamed)
-    table = table.rename_columns([slots.get(name, name) for name in table.column_names])
-    return in_schema(table, schema)
+        return RuleFound(rule.shape, replace(found, row=rows[found.row]), own.ordinals[found.row])
 
 
 def _by_group(batches: Iterable[pa.RecordBatch]) -> dict[int, list[pa.Buffer]]:
