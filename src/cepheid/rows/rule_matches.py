@@ -72,7 +72,9 @@ def assemble_rules(events: Arranged, found: Sequence[RuleFound]) -> pa.Table:
     count = int(counts.sum())
     starts = np.searchsorted(match, np.arange(count + 1)).astype(np.int64)
     first, last = row[starts[:-1]], row[starts[1:] - 1]
-    columns: dict[str, pa.Array | pa.ChunkedArray] = {RULE: _of_rules([one.shape.rule for one in found], pa.string(), rule)}
+    columns: dict[str, pa.Array | pa.ChunkedArray] = {
+        RULE: _of_rules([one.shape.rule for one in found], pa.string(), rule)
+    }
     own_keys = events.taken(events.partition_by, first)
     for name, kind in shape.keys:
         columns[name] = own_keys[name] if name in events.partition_by else pa.nulls(count, kind)

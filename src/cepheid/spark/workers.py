@@ -176,7 +176,9 @@ def unpacked(
     batches: Iterable[pa.RecordBatch], keys: tuple[str, ...], max_bytes: int, way_out: str = ""
 ) -> pa.Table | None:
     """All rows of the cells; None if there are none. More than `max_bytes` of them is an error."""
-    return together((rows_of(cell.as_buffer()) for batch in batches for cell in batch.column(PAYLOAD)), keys, max_bytes, way_out)
+    return together(
+        (rows_of(cell.as_buffer()) for batch in batches for cell in batch.column(PAYLOAD)), keys, max_bytes, way_out
+    )
 
 
 def together(cells: Iterable[pa.Table], keys: tuple[str, ...], max_bytes: int, way_out: str = "") -> pa.Table | None:

@@ -19,9 +19,13 @@ from cepheid.conditions.arrow.holding import is_portable
 from cepheid.conditions.expression import Expression
 from cepheid.errors import ConditionError
 
-MOMENTS = [datetime(2024, 1, 1, tzinfo=UTC), datetime(2024, 1, 1, 0, 0, 0, 1, tzinfo=UTC), datetime(1969, 12, 31, tzinfo=UTC)]
+MOMENTS = [
+    datetime(2024, 1, 1, tzinfo=UTC),
+    datetime(2024, 1, 1, 0, 0, 0, 1, tzinfo=UTC),
+    datetime(1969, 12, 31, tzinfo=UTC),
+]
 COLUMNS: dict[str, tuple[Any, list[Any], list[str]]] = {
-    "d": (pa.float64(), [0.0, -0.0, 1.0, 1.5, math.nan, math.inf, -math.inf, None], ["0", "-0.0D", "1", "1.5", "1e300"]),
+    "d": (pa.float64(), [0.0, -0.0, 1.0, 1.5, math.nan, math.inf, -math.inf, None], ["0", "-0.0D", "1", "1e300"]),
     "f": (pa.float32(), [0.0, 1.5, 0.1, math.nan, None], ["0", "1.5", "0.1", "CAST(0.1 AS FLOAT)"]),
     "n": (pa.int32(), [-1, 0, 1, 2, 2**31 - 1, None], ["0", "1", "2", "5000000000"]),
     "m": (pa.int64(), [-(2**63), 0, 2**63 - 1, None], ["0", "9223372036854775807", "1"]),
@@ -125,7 +129,9 @@ def test_so_do_they_on_conditions_of_any_kind(texts: list[str], data: st.DataObj
 def test_only_constants_part_rows() -> None:
     count = 10_000
     random = np.random.default_rng(1)
-    table = pa.table({"d": random.random(count), "s": pa.array([f"k{i % 50}" for i in range(count)]), "n": np.arange(count)})
+    table = pa.table(
+        {"d": random.random(count), "s": pa.array([f"k{i % 50}" for i in range(count)]), "n": np.arange(count)}
+    )
     conditions = portable(["s = 'k1' AND d > 0.25", "s = 'k2' AND d > 0.5", "n IS NULL OR d <= 0.5"])
     sorts, rows = Alike.of(conditions).sorts(table)
     assert len(rows) == 9  # three kinds of names by three intervals

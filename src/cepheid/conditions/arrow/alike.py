@@ -1,7 +1,7 @@
 """Rows that no condition tells apart: many conditions need to be computed for one row of each sort only.
 
-In: bound own-event conditions that are portable (see `holding`), and a table. Out: a number for each row, equal for rows
-that are alike, and one row of each sort. Called where many rules share their events.
+In: bound own-event conditions that are portable (see `holding`), and a table. Out: a number for each row, equal for
+rows that are alike, and one row of each sort. Called where many rules share their events.
 
 Why that is right. A portable condition is made of parts by AND and OR, and it holds or not by which of its parts hold.
 Take all parts that compare one column with constants. Whether such a part is true, false or unknown depends only on

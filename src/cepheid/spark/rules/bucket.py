@@ -207,7 +207,9 @@ class RulesBucket(PendingEvents):
             with self._named(one):
                 self._show(one, one.matcher.advance(self.watermark, self._stopping(one)), matches, timeouts)
 
-    def _handle(self, is_due: pa.Array | None, matches: list[RuleFound] | None, timeouts: list[RuleFound] | None) -> None:
+    def _handle(
+        self, is_due: pa.Array | None, matches: list[RuleFound] | None, timeouts: list[RuleFound] | None
+    ) -> None:
         """Feed the events that are due to the rules that they concern."""
         due = self.take_due(is_due)
         if due is None:
@@ -293,9 +295,7 @@ class RulesBucket(PendingEvents):
             nothing,
             SpanUnit.MICROSECOND,
         )
-        local = [
-            replace(one, found=replace(one.found, row=np.searchsorted(needed, one.found.row))) for one in found
-        ]
+        local = [replace(one, found=replace(one.found, row=np.searchsorted(needed, one.found.row))) for one in found]
         return in_schema(assemble_rules(events, local), self.work.schema)
 
     def deadline(self) -> int | None:
