@@ -78,8 +78,8 @@ def headline(facts: dict[str, Cell]) -> str:
     commit = f" ({facts['commit']})" if facts.get("commit") else ""
     return (
         f"{facts['machine']} · Python {facts['python']} · numba {facts['numba']} · numpy {facts['numpy']} · "
-        f"pyarrow {facts['pyarrow']} · Spark {facts['spark']} · Java {facts['java']} · Cepheid {facts['cepheid']}{commit} · "
-        f"{facts['date']} · load {facts['load']} at the start"
+        f"pyarrow {facts['pyarrow']} · Spark {facts['spark']} · Java {facts['java']} · "
+        f"Cepheid {facts['cepheid']}{commit} · {facts['date']} · load {facts['load']} at the start"
     )
 
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.engine.assignments import Integers
-from cepheid.engine.kernel.sorting import grouped_by_time
+from cepheid.engine.sorting import grouped_by_time
 from cepheid.errors import InputError
 from cepheid.rowpattern.model import Sort
 from cepheid.rows.arrange import can_be_sorted, partition_codes
