@@ -51,7 +51,7 @@ PYTHON
     case "$package" in
         *.whl)
             "${pip[@]}" "cepheid[spark] @ file://$package"
-            (cd "$venv" && CEPHEID_CACHE="$dist/cache" bin/python - <<'PYTHON')
+            (cd "$venv" && PYSPARK_PYTHON="$venv/bin/python" CEPHEID_CACHE="$dist/cache" bin/python - <<'PYTHON')
 from pyspark.sql import SparkSession
 
 from cepheid import Pattern
