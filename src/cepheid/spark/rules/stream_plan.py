@@ -23,9 +23,9 @@ from cepheid.errors import InputError, StateError
 from cepheid.explain import Explanation
 from cepheid.explain.rules import explain_rules
 from cepheid.explain.text.document import Record, Section
-from cepheid.options import Asked
-from cepheid.rows.views import ALWAYS, WORD
-from cepheid.rule import AnyRule, Rule, patterns_of, row_patterns_of, written
+from cepheid.options import Asked, Limits
+from cepheid.rows.views import ALWAYS, masks_of
+from cepheid.rule import AnyRule, Rule
 from cepheid.spark.buckets import parallelism, spread_ids
 from cepheid.spark.frames import arrow_schema
 from cepheid.spark.keys import hash_columns
@@ -35,6 +35,8 @@ from cepheid.spark.rules.conditions import Bits
 from cepheid.spark.rules.packing import PackStream, hash_name
 from cepheid.spark.rules.registry import Changes, Registry
 from cepheid.spark.rules.row_rules import column_of
+from cepheid.spark.rules.row_runs import RowInstance, on_stream, refuse_the_end
+from cepheid.spark.rules.texts import written
 from cepheid.spark.rules.workers import Group, group_name
 from cepheid.spark.shipping import mapped
 from cepheid.spark.stream.accounts import OBSERVED, READ, counted, read_rows
@@ -65,8 +67,9 @@ class RulesStreamPlan(WithoutHistory):
         buckets: int | None,
         options: Options,
         timing: Timing,
+        limits: Limits | None = None,
     ) -> None:
-        self.given = (rows, order_by, columns, buckets, options, timing)
+        self.given = (rows, order_by, columns, buckets, options, timing, limits)
         if timing.is_arrival:
             rows, order_by = with_arrival(rows, order_by, timing)
         self.timing = timing
@@ -77,12 +80,9 @@ class RulesStreamPlan(WithoutHistory):
             _refuse_columns(plan)
             return plan
 
-        for row_pattern in row_patterns_of(rules):
-            raise InputError(
-                f"{row_pattern}: it is a row pattern, and a set of rules on a stream is of patterns.\n"
-                "  Start a query of its own: RowPattern.parse(…).match(stream).start(…)."
-            )
-        self.bound = BoundRules(rules, rows, order_by, columns, plan_of)
+        self.bound = BoundRules(rules, rows, order_by, columns, plan_of, limits)
+        for row_plan in self.bound.row_plans.values():
+            refuse_the_end(row_plan)
         self.time = EventTime(rows, self.bound.order_by, timing)
         self.buckets_given: int | None = None
         configured = int(self.session.conf.get("spark.sql.shuffle.partitions", "200") or 200)
@@ -116,11 +116,13 @@ class RulesStreamPlan(WithoutHistory):
 
     def refuse_keys(self, registry: Registry) -> None:
         """Refuse a rule of a key that the checkpoint does not have."""
-        for name, plan in self.bound.plans.items():
-            if plan.partition_by not in registry.keys:
+        keys = {name: plan.partition_by for name, plan in self.bound.plans.items()}
+        keys |= {name: plan.partition_by for name, plan in self.bound.row_plans.items()}
+        for name, own in keys.items():
+            if own not in registry.keys:
                 known = "; ".join(", ".join(key) or "no key" for key in registry.keys)
                 raise StateError(
-                    f"rule {name!r} has the key {', '.join(plan.partition_by) or 'of all rows'}, but the checkpoint "
+                    f"rule {name!r} has the key {', '.join(own) or 'of all rows'}, but the checkpoint "
                     f"has the keys: {known}.\n  A new key needs a checkpoint of its own: start a second query for it."
                 )
 
@@ -158,7 +160,8 @@ class RulesStreamPlan(WithoutHistory):
         parts = self.bound.conditions()
         texts = {str(part): part for part in parts}
         fingerprints = {name: self._fingerprint(name, timeouts) for name in self.bound.plans}
-        rules = {rule.name: written(rule) for rule in patterns_of(self.bound.rules)}
+        fingerprints |= {name: plan.fingerprint for name, plan in self.bound.row_plans.items()}
+        rules = {rule.name: written(rule) for rule in self.bound.rules}
         registry, changes = self.registry.with_rules(fingerprints, list(texts), rules)
         if registry != self.registry:
             self.checkpoint.keep_rules(registry.to_json())
@@ -197,25 +200,31 @@ class RulesStreamPlan(WithoutHistory):
     def _rules_of(self, key: tuple[str, ...]) -> list[str]:
         return [name for name, plan in self.bound.plans.items() if plan.partition_by == key]
 
+    def _row_rules_of(self, key: tuple[str, ...]) -> list[str]:
+        return [name for name, plan in self.bound.row_plans.items() if plan.partition_by == key]
+
     def _groups(self, numbers: dict[Expression, int]) -> tuple[Group, ...]:
         made = []
         for key in self.registry.keys:
             plans = [self.bound.plans[name] for name in self._rules_of(key)]
+            row_plans = [self.bound.row_plans[name] for name in self._row_rules_of(key)]
             own = {numbers.get(one.own_event, ALWAYS) for plan in plans for one in plan.automaton.predicates}
-            words = sorted({number // WORD for number in own if number != ALWAYS})
-            masks = [sum(1 << number % WORD for number in own if number // WORD == word) for word in words]
-            every = any(plan.all_rows_travel is not None for plan in plans)
-            made.append(Group(key, 0, tuple(words), None if every else tuple(masks), self._held(key)))
+            own |= {numbers.get(one, ALWAYS) for plan in row_plans for one in plan.own}
+            every = bool(row_plans) or any(plan.all_rows_travel is not None for plan in plans)
+            made.append(Group(key, 0, masks_of(sorted(own)), every, self._held(key)))
         return tuple(made)
 
     def _held(self, key: tuple[str, ...]) -> tuple[str, ...]:
         """What travels of events: columns, values that engines compare, arguments of measures."""
         read = {column for name in self._rules_of(key) for column in self.bound.read_by(self.bound.plans[name])}
+        read |= {column for name in self._row_rules_of(key) for column in self.bound.row_plans[name].read}
         return tuple(dict.fromkeys((*self.bound.shown, *self.bound.keys, *self.bound.order_by, *sorted(read))))
 
     def _work(self, numbers: dict[Expression, int], timeouts: bool, on_error: str) -> RulesWork:
         groups = []
         running = {one.rule: one for one in self.registry.running}
+        schema = arrow_schema(self.bound.worker_schema(with_moment=True))
+        shown = self._shown()
         for key, group in zip(self.registry.keys, self._groups(numbers), strict=True):
             instances = [
                 Instance(
@@ -225,9 +234,16 @@ class RulesStreamPlan(WithoutHistory):
                 )
                 for name in self._rules_of(key)
             ]
-            groups.append(GroupOfRules(key, group.words, self._held(key), tuple(instances)))
-        schema = arrow_schema(self.bound.worker_schema(with_moment=True))
-        shown = self._shown()
+            row_instances = [
+                RowInstance(
+                    on_stream(self.bound.row_plans[name], self.bound.row_work(name, numbers, True), schema, shown),
+                    running[name].instance,
+                    running[name].since,
+                )
+                for name in self._row_rules_of(key)
+            ]
+            rows = tuple(row_instances)
+            groups.append(GroupOfRules(key, tuple(group.wanted), self._held(key), tuple(instances), rows))
         identity = self.identity(timeouts).to_json()
         is_arrival = self.timing.is_arrival
         return RulesWork(tuple(groups), self.bound.order_by, schema, timeouts, shown, identity, is_arrival, on_error)
@@ -297,8 +313,11 @@ class RulesStreamPlan(WithoutHistory):
 
     def decides_by_time(self, timeouts: bool) -> bool:
         """Whether time that moves on decides anything of partial matches."""
-        return timeouts or any(
-            position.endings for plan in self.bound.plans.values() for position in plan.automaton.positions
+        endings = (plan.automaton.positions for plan in self.bound.plans.values())
+        return (
+            timeouts
+            or any(position.endings for positions in endings for position in positions)
+            or any(plan.rule.clause.within is not None for plan in self.bound.row_plans.values())
         )
 
     def explain(self) -> Explanation:
