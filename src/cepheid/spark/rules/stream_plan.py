@@ -40,7 +40,7 @@ from cepheid.spark.shipping import mapped
 from cepheid.spark.stream.accounts import OBSERVED, READ, counted, read_rows
 from cepheid.spark.stream.checkpoint.identity import Identity
 from cepheid.spark.stream.checkpoint.layout import Checkpoint
-from cepheid.spark.stream.control import control_lines, ends, moments
+from cepheid.spark.stream.control import control_lines, moments, told
 from cepheid.spark.stream.history import WithoutHistory
 from cepheid.spark.stream.operator import KIND, LATE, MATCHES, OUTPUT, REJECTED, TIMEOUTS, StreamOperator
 from cepheid.spark.stream.outputs import ComputedRows, OutputRows
@@ -171,7 +171,7 @@ class RulesStreamPlan(WithoutHistory):
         prepared = self._prepared(numbers, READ, moments(lines, WATERMARKED))
         pack = PackStream(Bits.of(numbers), self._groups(numbers), self.bound.order_by)
         packed = mapped(prepared, pack, f"`{BUCKET}` int, `{PAYLOAD}` binary")
-        packed = packed.unionByName(ends(lines, self.bucket_ids, BUCKET, PAYLOAD))
+        packed = packed.unionByName(told(lines, self.bucket_ids, BUCKET, PAYLOAD))
         operator = StreamOperator(self._work(numbers, timeouts, on_error))
         operated = packed.groupBy(BUCKET).transformWithStateInPandas(operator, OUTPUT, "append", "EventTime")
         return operated.observe(OBSERVED, *counted()).observe(RULES, *self._counts())
