@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from spark.stream.test_operator import event, milliseconds, stream_of, table
-from spark.stream.test_streaming import A_B, Source, source
+from spark.stream.test_streaming import A_B, NOON, Source, source
 
 from cepheid import InputError, Pattern, StateError
 from cepheid.cli import main
@@ -25,80 +26,79 @@ from cepheid.spark.stream.state.totals import totals
 __all__ = ["source"]  # a fixture
 
 KEYS: dict[str, Any] = {"partition_by": "key", "order_by": ["ts", "id"], "watermark": "5 seconds"}
-PARTS, EVENTS = 4, 60
+Row = tuple[str, int, int, str]
 
 
-def put_all(source: Source, first: int, last: int) -> None:
-    """Some of the files of events, which are the same in each test."""
+def made(parts: int, events: int) -> list[list[Row]]:
+    """Files of events, none of which is late."""
     chance = random.Random(7)
-    for part in range(PARTS):
-        rows = [
-            (f"k{chance.randrange(12)}", 10 * part + chance.randrange(14), 100 * part + number, chance.choice("aab"))
-            for number in range(EVENTS)
+    return [
+        [
+            (f"k{chance.randrange(12)}", 10 * part + chance.randrange(14), 1000 * part + number, chance.choice("aab"))
+            for number in range(events)
         ]
-        if first <= part < last:
-            source.put(*rows)
+        for part in range(parts)
+    ]
 
 
-def run(source: Source, place: Path, found: list[Any], **more: Any) -> Any:
-    """Let the query work through all there is; matches, timeouts and unmatched events are added to what is found."""
+def run(source: Source, place: Path, found: dict[str, list[Any]], **more: Any) -> Any:
+    """Let the query work through all there is, and add to what is found."""
 
     def into(kind: str) -> Any:
         def write(rows: DataFrame, batch: int) -> None:
-            found.extend((kind, row.asDict(recursive=True)) for row in rows.collect())
+            found.setdefault(kind, []).extend(row.asDict(recursive=True) for row in rows.collect())
 
         return write
 
-    match = {name: more.pop(name) for name in ("buckets",) if name in more}
-    query = A_B.match(source.stream, **KEYS, **match).start(
-        matches=into("match"),
-        timeouts=into("timeout"),
-        unmatched=into("unmatched"),
-        late=into("late"),
-        checkpoint=str(place),
-        **{"trigger": "available now", **more},
-    )
+    sinks = {kind: into(kind) for kind in ("matches", "timeouts", "unmatched")}
+    stream = A_B.match(source.stream, **KEYS, **more)
+    query = stream.start(checkpoint=str(place), trigger="available now", **sinks)
     query.awaitTermination()
     return query
 
 
-def comparable(found: list[Any]) -> list[str]:
-    return sorted(repr(one) for one in found)
+def pairs(matches: list[Any]) -> list[tuple[int, int]]:
+    return sorted((match["a"]["id"], match["b"]["id"]) for match in matches)
 
 
 def test_a_stream_goes_on_with_more_buckets(spark: SparkSession, source: Source, tmp_path: Path) -> None:
-    """Stop, migrate, start, and migrate again: all outputs are those of a query that was never stopped."""
-    place, found, whole = tmp_path / "checkpoint", [], []  # type: ignore[var-annotated]
-    put_all(source, 0, 2)
+    """Stop, migrate, start, and migrate again: all outputs are those of events that were never interrupted."""
+    place, found = tmp_path / "checkpoint", {}  # type: ignore[var-annotated]
+    first, second, third = made(3, 80)
+    source.put(*first)
     run(source, place, found, buckets=2)
     before = totals(spark, str(place))
     assert before.runs and before.pending
     assert main(["migrate", str(place), "--buckets", "6"]) == 0
     assert len(Checkpoint(spark, str(place)).identity().buckets) == 6
     assert totals(spark, str(place)) == before  # nothing has been read yet
-    put_all(source, 2, 3)
-    query = run(source, place, found)
-    rows = sum(one.rows for one in accounts(query))
-    assert rows == EVENTS
-    assert sum(one.handled + one.late + one.irrelevant + one.pending_change for one in accounts(query)) == rows
+    source.put(*second)
+    told = accounts(run(source, place, found))
+    assert sum(one.rows for one in told) == len(second)
+    assert all(one.rows == one.irrelevant + one.late + one.rejected + one.handled + one.pending_change for one in told)
     held = totals(spark, str(place))
-    assert held.runs == before.runs + sum(one.runs_change for one in accounts(query))
-    listed = StateReader(A_B.match(source.stream, **KEYS), str(place))
+    assert held.runs == before.runs + sum(one.runs_change for one in told)
+    stream = A_B.match(source.stream, **KEYS)
+    listed = StateReader(stream, str(place))
     assert (listed.runs().count(), listed.pending().count()) == (held.runs, held.pending)
-    A_B.match(source.stream, **KEYS).migrate(str(place), buckets=12)
-    put_all(source, 3, 4)
-    run(source, place, found, flush=True, trigger=None)
-    run(source, tmp_path / "whole", whole, flush=True, trigger=None, buckets=2)
-    assert {kind for kind, _ in whole} == {"match", "timeout", "unmatched", "late"}
-    assert comparable(found) == comparable(whole)
-    with pytest.raises(StateError, match="ended by flush=True"):
-        A_B.match(source.stream, **KEYS).migrate(str(place), buckets=24)
+    stream.migrate(str(place), buckets=12)
+    source.put(*third, ("z", 500, 9999, "a"))  # after which everything else is decided
+    run(source, place, found, buckets=12)
+    rows = [
+        {"key": key, "ts": NOON + timedelta(seconds=second), "id": id, "name": name}
+        for key, second, id, name in (*first, *second, *third)
+    ]
+    whole = A_B.match_events(rows, partition_by="key", order_by=["ts", "id"])
+    assert pairs(found["matches"]) == pairs(whole.matches)
+    taken = {id for pair in pairs(whole.matches) for id in pair}
+    assert sorted(row["id"] for row in found["unmatched"]) == sorted({row["id"] for row in rows} - taken)
+    assert sorted(row["a"]["id"] for row in found["timeouts"]) == sorted(row["a"]["id"] for row in whole.timeouts)
 
 
 def test_a_change_that_is_interrupted_is_finished_or_refused(
     spark: SparkSession, source: Source, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place, found = tmp_path / "checkpoint", []  # type: ignore[var-annotated]
+    place, found = tmp_path / "checkpoint", {}  # type: ignore[var-annotated]
     source.put(("x", 0, 1, "a"), ("y", 1, 2, "a"), ("z", 20, 3, "a"))
     run(source, place, found, buckets=2)
     stream = A_B.match(source.stream, **KEYS)
@@ -114,10 +114,9 @@ def test_a_change_that_is_interrupted_is_finished_or_refused(
     stream.migrate(str(place), buckets=4)
     lines = spark.read.text(f"{place}/cepheid/control").where("value LIKE 'moved %'").collect()
     assert len({line[0].split()[1] for line in lines}) == 1  # once, however often it was begun
-    source.put(("x", 22, 4, "b"), ("y", 23, 5, "b"), ("z", 24, 6, "b"))
-    run(source, place, found, flush=True, trigger=None)
-    pairs = [(row["a"]["id"], row["b"]["id"]) for kind, row in found if kind == "match"]
-    assert sorted(pairs) == [(1, 4), (2, 5), (3, 6)]
+    source.put(("x", 16, 4, "b"), ("y", 17, 5, "b"), ("z", 21, 6, "b"), ("z", 60, 7, "q"))
+    run(source, place, found)
+    assert pairs(found["matches"]) == [(1, 4), (2, 5), (3, 6)]
 
 
 def _interrupted(*_: Any) -> None:
@@ -132,7 +131,7 @@ def test_what_is_refused(
     stream = A_B.match(source.stream, **KEYS)
     with pytest.raises(StateError, match="not a checkpoint of a pattern"):
         stream.migrate(str(place), buckets=4)
-    run(source, place, [], buckets=4)
+    run(source, place, {}, buckets=4)
     for buckets in (2, 4, 6, 0, -4):
         with pytest.raises(InputError, match=rf"buckets={buckets} is not a multiple of the 4 (?s:.*)Give 8, 12, …"):
             stream.migrate(str(place), buckets=buckets)
