@@ -45,7 +45,7 @@ from cepheid.spark.shipping import mapped
 from cepheid.spark.stream.accounts import OBSERVED, READ, counted, read_rows
 from cepheid.spark.stream.checkpoint.identity import Identity
 from cepheid.spark.stream.checkpoint.layout import Checkpoint
-from cepheid.spark.stream.control import control_lines, ends, moments
+from cepheid.spark.stream.control import control_lines, moments, told
 from cepheid.spark.stream.history import Given, bring, bring_later, cells, checked, since
 from cepheid.spark.stream.operator import KIND, LATE, MATCHES, OUTPUT, REJECTED, TIMEOUTS, StreamOperator
 from cepheid.spark.stream.outputs import ComputedRows, OutputRows
@@ -173,8 +173,8 @@ class RulesStreamPlan:
         usable = self.time.guarded(checked(self, given.rows)).where(F.col(REASON) == 0)
         numbers = self._numbers(registry)
         rows, marks = brought(self._travelled(usable, registry), registry.generation, self._buckets_by_key())
-        told = bring_later(place, mapped(rows, self._pack(numbers), _CELLS), usable.count() + marks)
-        self.registry, self.changes = registry.with_history(told), changes
+        name = bring_later(place, mapped(rows, self._pack(numbers), _CELLS), usable.count() + marks)
+        self.registry, self.changes = registry.with_history(name), changes
         place.keep_rules(self.registry.to_json())
 
     def cells(self, rows: DataFrame, timeouts: bool) -> DataFrame:
@@ -218,7 +218,7 @@ class RulesStreamPlan:
         numbers = self._numbers(registry)
         lines = control_lines(self.session, control)
         packed = mapped(self._prepared(moments(lines, WATERMARKED)), self._pack(numbers), _CELLS)
-        packed = packed.unionByName(ends(lines, self.bucket_ids, BUCKET, PAYLOAD))
+        packed = packed.unionByName(told(lines, self.bucket_ids, BUCKET, PAYLOAD))
         if self.seam is not None or registry.brought:
             packed = packed.unionByName(cells(lines, registry.brought))
         operator = StreamOperator(self._work(numbers, timeouts, on_error))

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from cepheid.spark.keys import HASHES
 from cepheid.spark.shipping import mapped
 from cepheid.spark.stream.accounts import counted
-from cepheid.spark.stream.control import ends
+from cepheid.spark.stream.control import told
 from cepheid.spark.stream.history import cells
 from cepheid.spark.stream.operator import OUTPUT, StreamOperator
 from cepheid.spark.stream.state.pending import BucketWork
@@ -40,7 +40,7 @@ def operated_by(
     `observed`: the name of the counts in the query's progress."""
     packed = mapped(prepared, Pack(), f"`{BUCKET}` int, `{PAYLOAD}` binary")
     if lines is not None:
-        packed = packed.unionByName(ends(lines, bucket_ids, BUCKET, PAYLOAD))
+        packed = packed.unionByName(told(lines, bucket_ids, BUCKET, PAYLOAD))
         if has_history:
             packed = packed.unionByName(cells(lines))
     operated = packed.groupBy(BUCKET).transformWithStateInPandas(StreamOperator(work), OUTPUT, "append", "EventTime")
