@@ -13,10 +13,9 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
-from cepheid.errors import InputError
 from cepheid.explain import Explanation
 from cepheid.spark.stream.accounts import accounts
-from cepheid.spark.stream.history import Given
+from cepheid.spark.stream.history import given_of
 from cepheid.spark.stream.operator import BROKEN, LATE, MATCHES, REJECTED, TALLIES, TIMEOUTS, UNMATCHED
 from cepheid.spark.stream.plan import StreamPlan
 from cepheid.spark.stream.query import Starting, require_rocksdb, started
@@ -121,12 +120,7 @@ class FoundInStream:
         sinks = {MATCHES: matches, TALLIES: counts, TIMEOUTS: timeouts, LATE: late, REJECTED: rejected}
         sinks |= {BROKEN: broken, UNMATCHED: unmatched}
         given = {kind: sink for kind, sink in sinks.items() if sink is not None}
-        if history is None and seam is not None:
-            raise InputError(
-                f"seam={seam!r} is where a history ends, and there is none.\n  Give history=, or leave it out."
-            )
-        before = None if history is None else Given(history, seam)
-        how = Starting(checkpoint, given, trigger, name, flush, on_error, idle, before)
+        how = Starting(checkpoint, given, trigger, name, flush, on_error, idle, given_of(history, seam))
         return started(self.plan.looking_for(given), how)
 
     def why(self, query: StreamingQuery) -> WhyStream:

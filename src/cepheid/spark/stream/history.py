@@ -53,6 +53,17 @@ class Given:
     seam: object = None
 
 
+def given_of(history: Any, seam: object) -> Given | None:
+    """What a user says of a history; None if there is none."""
+    if history is not None:
+        return Given(history, seam)
+    if seam is not None:
+        raise InputError(
+            f"seam={seam!r} is where a history ends, and there is none.\n  Give history=, or leave it out."
+        )
+    return None
+
+
 class WithoutHistory:
     """A plan whose stream has no history before it."""
 
