@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.engine.assignments import Integers
-from cepheid.engine.kernel.sorting import grouped_by_time
+from cepheid.engine.sorting import grouped_by_time
 from cepheid.errors import InputError
 from cepheid.rows.columns import canonical, distinct_columns, times_of
 from cepheid.syntax.tree import SpanUnit

@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 
 from cepheid.conditions.expression import Expression
 from cepheid.engine.assignments import Integers
-from cepheid.engine.kernel.sorting import grouped_by_time
 from cepheid.engine.row_values import RowValues
+from cepheid.engine.sorting import grouped_by_time
 from cepheid.errors import InputError
 from cepheid.rowpattern.model import Sort
 from cepheid.rows.arrange import can_be_sorted, codes_by_number, partition_codes

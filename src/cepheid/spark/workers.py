@@ -199,14 +199,21 @@ def unpacked(
     batches: Iterable[pa.RecordBatch], keys: tuple[str, ...], max_bytes: int, way_out: str = ""
 ) -> pa.Table | None:
     """All rows of the cells; None if there are none. More than `max_bytes` of them is an error."""
-    cells, size = [], 0
-    for batch in batches:
-        for cell in batch.column(PAYLOAD):
-            cells.append(rows_of(cell.as_buffer()))
-            size += cells[-1].nbytes
-            if size > max_bytes:
-                raise _too_large(cells, keys, max_bytes, way_out)
-    return pa.concat_tables(cells).combine_chunks() if cells else None
+    return together(
+        (rows_of(cell.as_buffer()) for batch in batches for cell in batch.column(PAYLOAD)), keys, max_bytes, way_out
+    )
+
+
+def together(cells: Iterable[pa.Table], keys: tuple[str, ...], max_bytes: int, way_out: str = "") -> pa.Table | None:
+    """The same of cells that have been read."""
+    taken: list[pa.Table] = []
+    size = 0
+    for cell in cells:
+        taken.append(cell)
+        size += cell.nbytes
+        if size > max_bytes:
+            raise _too_large(taken, keys, max_bytes, way_out)
+    return pa.concat_tables(taken).combine_chunks() if taken else None
 
 
 def encoded_keys(table: pa.Table, keys: tuple[str, ...]) -> frozenset[str]:

@@ -28,7 +28,7 @@ from cepheid.rowpattern.binding import bind as bind_rows
 from cepheid.rowpattern.model import RowPattern
 from cepheid.rows.row_rules import in_set
 from cepheid.rows.rule_matches import RuleShape
-from cepheid.rows.views import ALWAYS, WORD, View, words_of
+from cepheid.rows.views import ALWAYS, View, masks_of, words_of
 from cepheid.spark.keys import HASHES
 from cepheid.spark.row_workers import MATCH_NUMBER
 from cepheid.spark.rules.bound import RuleWork
@@ -86,7 +86,7 @@ class RulesStream:
             seen |= set(bits)
             view = View(tables.for_workers(), bits, why_all_rows_travel(tables.automaton) is not None)
             shape = RuleShape(name, tables.automaton.variables, names, None, (), keys, True)
-            work = RuleWork(view, tuple(map(column_of, tables.columns)), shape, ())
+            work = RuleWork(view, tuple(map(column_of, tables.columns)), shape)
             instances.append(Instance(work, running[name].instance, running[name].since))
         row_instances = []
         for name, row in row_tables.items():
@@ -109,10 +109,8 @@ class RulesStream:
                 kept=(*names, *HASHES, TIME),
             )
             row_instances.append((on_stream, running[name].instance, running[name].since))
-        words = sorted({number // WORD for number in seen if number != ALWAYS})
-        masks = [sum(1 << number % WORD for number in seen if number // WORD == word) for word in words]
         every = bool(row_tables) or any(one.rule.view.sees_all_rows for one in instances)
-        group = Group((self.key,), 0, tuple(words), None if every else tuple(masks), (*names, *self.computed))
+        group = Group((self.key,), 0, masks_of(sorted(seen)), every, (*names, *self.computed))
         self.pack = PackStream(Bits.of(numbers), (group,), self.order_by)
         entry = pa.struct(
             [("variable", pa.string()), ("sequence", pa.int32()), ("event", pa.struct(list(self.schema)))]
@@ -122,7 +120,7 @@ class RulesStream:
         shown += [("at", time), ("events", pa.list_(entry)), ("severity", pa.string()), ("tags", pa.list_(pa.string()))]
         shown += [(MATCH_NUMBER, pa.int64())]
         rows = tuple(RowInstance(replace(one, schema=pa.schema(shown)), *rest) for one, *rest in row_instances)
-        rules_of_key = GroupOfRules((self.key,), tuple(words), names, tuple(instances), rows)
+        rules_of_key = GroupOfRules((self.key,), tuple(group.wanted), names, tuple(instances), rows)
         work = RulesWork((rules_of_key,), self.order_by, pa.schema(shown), self.timeouts, names, "{}")
         if self.tester is None:
             self.tester = TwsTester(StreamOperator(work), timeMode="EventTime", eventTimeExtractor=lambda cell: 1 << 62)

@@ -15,7 +15,7 @@ from __future__ import annotations
 import pickle
 import uuid
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
@@ -31,14 +31,13 @@ from cepheid.engine.matcher import Matcher
 from cepheid.engine.runs.live import count_live, events_held, live
 from cepheid.engine.runs.snapshot import restore, snapshot
 from cepheid.rows.arrange import Arranged, arrange
-from cepheid.rows.rule_matches import assemble_rule
-from cepheid.rows.views import integers
+from cepheid.rows.rule_matches import RuleFound, assemble_rules, in_schema
+from cepheid.rows.views import Signed, integers
 from cepheid.rule import named
 from cepheid.spark.keys import HASHES
 from cepheid.spark.rules.bound import RuleWork
 from cepheid.spark.rules.conditions import word_name
 from cepheid.spark.rules.row_runs import PARTS, Due, RowInstance, RowRuns
-from cepheid.spark.rules.workers import in_slots
 from cepheid.spark.stream.state.format import read, table_bytes, table_from, written
 from cepheid.spark.stream.state.pending import (
     FEW,
@@ -55,7 +54,7 @@ from cepheid.syntax.tree import SpanUnit
 GENERATION, GROUP = "__step", "__group"
 """Columns of events on their way: the generation of the set in which they came, and the number of their key."""
 
-Tables: TypeAlias = list[pa.Table] | None
+Listed: TypeAlias = list[RuleFound] | None
 """Where what is decided goes; None where it has been told already."""
 
 
@@ -188,38 +187,40 @@ class RulesBucket(PendingEvents):
     def advance(self, watermark: int, is_end: bool = False) -> Decided:
         """Handle what the watermark has passed, and let time move on to it; at the end of the input, everything."""
         self.handled = 0
-        matches: list[pa.Table] = []
-        timeouts: list[pa.Table] = []
-        self._move(watermark, matches, timeouts)
+        matches: list[RuleFound] = []
+        timeouts: list[RuleFound] = []
+        of_row_patterns = self._move(watermark, matches, timeouts)
         if is_end:
             due = self._handle(self.is_due(None), matches, timeouts)
             for one in self.runs:
                 with self._named(one):
                     self._show(one, one.matcher.end(self._stopping(one)), matches, timeouts)
-            matches += self.row_runs.step(due, self, is_end=True)
+            of_row_patterns += self.row_runs.step(due, self, is_end=True)
+        tables = [*self._assembled(matches), *of_row_patterns]
+        decided = Decided(pa.concat_tables(tables) if tables else None, next(self._assembled(timeouts), None))
+        if is_end:
             ended = RulesBucket(self.work)
             self.rows, self.pending = ended.rows, ended.pending
             self.runs = [RuleRuns(one.instance) for one in self.runs]
             self.row_runs = self.row_runs.ended()
         self._forget()
-        return Decided(*(pa.concat_tables(tables) if tables else None for tables in (matches, timeouts)))
+        return decided
 
     def catch_up(self, watermark: int) -> None:
         """The same, where what is decided has been told already."""
         self._move(watermark, None, None)
         self._forget()
 
-    def _move(self, watermark: int, matches: Tables, timeouts: Tables) -> None:
+    def _move(self, watermark: int, matches: Listed, timeouts: Listed) -> list[pa.Table]:
+        """Lists what patterns find; returns what row patterns find."""
         self.watermark = max(self.watermark, watermark)
         due = self._handle(self.is_due(self.watermark), matches, timeouts)
         for one in self.runs:
             with self._named(one):
                 self._show(one, one.matcher.advance(self.watermark, self._stopping(one)), matches, timeouts)
-        found = self.row_runs.step(due, self)
-        if matches is not None:
-            matches += found
+        return self.row_runs.step(due, self)
 
-    def _handle(self, is_due: pa.Array | None, matches: Tables, timeouts: Tables) -> Due | None:
+    def _handle(self, is_due: pa.Array | None, matches: Listed, timeouts: Listed) -> Due | None:
         """Feed the events that are due to the rules that they concern; returns those events."""
         due = self.take_due(is_due)
         if due is None:
@@ -232,6 +233,7 @@ class RulesBucket(PendingEvents):
             for word in group.words
             if word_name(word) in due.column_names
         }
+        signed = Signed(None, words)
         generation = events.column(GENERATION).to_numpy()
         first = 0 if self.rows is None else self.rows.num_rows
         held = [name for name in group.held if name in due.column_names]
@@ -242,21 +244,21 @@ class RulesBucket(PendingEvents):
             is_own = generation >= one.instance.since
             if is_own.any():
                 with self._named(one):
-                    self._feed(one, events, words, is_own, first, matches, timeouts)
-        return Due(events, words, generation)
+                    self._feed(one, events, signed, is_own, first, matches, timeouts)
+        return Due(events, signed, generation)
 
     def _feed(
         self,
         one: RuleRuns,
         events: Arranged,
-        words: dict[int, npt.NDArray[np.uint64]],
+        signed: Signed,
         is_own: npt.NDArray[np.bool_],
         first: int,
-        matches: Tables,
-        timeouts: Tables,
+        matches: Listed,
+        timeouts: Listed,
     ) -> None:
         rule = one.instance.rule
-        rows = rule.view.rows(words, len(events.time))
+        rows = rule.view.rows(signed, len(events.time))
         rows = rows[is_own[rows]]
         if not len(rows):
             return
@@ -265,7 +267,7 @@ class RulesBucket(PendingEvents):
         hashes = key_hashes(own.taken(HASHES, bounds[:-1]))
         slots, one.keys = slots_of(one.keys, hashes)
         values = [own.column(name) for name in rule.values]
-        columns = one.matcher.computed_columns(own.time, rule.view.own_bits(words, rows), values)
+        columns = one.matcher.computed_columns(own.time, rule.view.own_bits(signed, rows), values)
         before = len(one.matcher.held.time)
         one.rows = np.concatenate((one.rows, first + rows))
         one.ordinals = np.concatenate((one.ordinals, own.ordinals))
@@ -277,16 +279,20 @@ class RulesBucket(PendingEvents):
 
         self._show(one, one.matcher.feed(columns, bounds, slots, where), matches, timeouts)
 
-    def _show(self, one: RuleRuns, found: tuple[Assignments, Assignments], matches: Tables, timeouts: Tables) -> None:
-        for decided, tables in zip(found, (matches, timeouts if self.work.timeouts else None), strict=True):
-            if tables is not None and len(decided.at):
-                tables.append(self._assembled(one, decided))
+    def _show(self, one: RuleRuns, found: tuple[Assignments, Assignments], matches: Listed, timeouts: Listed) -> None:
+        for decided, listed in zip(found, (matches, timeouts if self.work.timeouts else None), strict=True):
+            if listed is not None and len(decided.at):
+                shared = replace(decided, row=one.rows[decided.row])
+                listed.append(RuleFound(one.instance.rule.shape, shared, one.ordinals[decided.row]))
 
-    def _assembled(self, one: RuleRuns, found: Assignments) -> pa.Table:
-        """Matches or timeouts as a table; only the rows that they took are looked at."""
+    def _assembled(self, found: list[RuleFound]) -> Iterator[pa.Table]:
+        """Matches or timeouts of all patterns as one table, if there are any; only the rows that they took are looked
+        at."""
+        if not found:
+            return
         assert self.rows is not None and self.group is not None
-        needed = np.unique(found.row)
-        rows = self.rows.take(pa.array(one.rows[needed])).combine_chunks()
+        needed = np.unique(np.concatenate([one.found.row for one in found]))
+        rows = self.rows.take(pa.array(needed)).combine_chunks()
         nothing = np.zeros(len(needed), np.int64)
         events = Arranged(
             rows,
@@ -295,11 +301,9 @@ class RulesBucket(PendingEvents):
             nothing,
             nothing,
             SpanUnit.MICROSECOND,
-            ordinals=one.ordinals[needed],
         )
-        local = replace(found, row=np.searchsorted(needed, found.row))
-        rule = one.instance.rule
-        return in_slots(assemble_rule(events, local, rule.shape), rule, self.work.schema)
+        local = [replace(one, found=replace(one.found, row=np.searchsorted(needed, one.found.row))) for one in found]
+        yield in_schema(assemble_rules(events, local), self.work.schema)
 
     def deadline(self) -> int | None:
         """The next moment of the watermark at which something may be decided."""

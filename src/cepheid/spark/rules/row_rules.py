@@ -28,7 +28,7 @@ from cepheid.rowpattern.expression import NUMBER, Folded, Value, replaced
 from cepheid.rows.arrange import Arranged
 from cepheid.rows.row_rules import RowsTaken, in_set, taken_by
 from cepheid.rows.rule_matches import RuleShape, assemble_rule, in_schema
-from cepheid.rows.views import ALWAYS, WORD, Words
+from cepheid.rows.views import ALWAYS, WORD, Signed
 from cepheid.rule import RowRule
 from cepheid.spark.row_patterns import RowPatternPlan
 
@@ -129,10 +129,10 @@ class RowRuleWork:
     slots: tuple[str, ...]
     """The columns of the result that hold the reads, and the number of the match."""
 
-    def matches(self, events: Arranged, words: Words, schema: pa.Schema) -> pa.Table | None:
+    def matches(self, events: Arranged, signed: Signed, schema: pa.Schema) -> pa.Table | None:
         """Its matches with the columns that all rules have; None if there are none."""
         try:
-            taken = taken_by(self.bound, self.tables, events, self.own(words, len(events.time)), self.computed)
+            taken = taken_by(self.bound, self.tables, events, self.own(signed, len(events.time)), self.computed)
         except ConditionError as error:
             raise located(error) from None
         return self.assembled(events, taken, schema) if len(taken.assignments.at) else None
@@ -148,14 +148,15 @@ class RowRuleWork:
             table = table.append_column(name, values.cast(schema.field(name).type))
         return in_schema(table, schema)
 
-    def own(self, words: Words, count: int) -> Mask:
+    def own(self, signed: Signed, count: int) -> Mask:
         """Which rows satisfy the own condition of each variable."""
         columns: list[npt.NDArray[np.bool_]] = []
         for number in self.bits:
             if number == ALWAYS:
                 columns.append(np.ones(count, bool))
             else:
-                columns.append((words[number // WORD] >> np.uint64(number % WORD)) & np.uint64(1) != 0)
+                bit = (signed.words[number // WORD] >> np.uint64(number % WORD)) & np.uint64(1)
+                columns.append(signed.of_rows(bit, np.arange(count)) != 0)
         return np.stack(columns, axis=1)
 
 

@@ -27,7 +27,7 @@ from cepheid.errors import CepheidError, InputError
 from cepheid.rows.arrange import Arranged
 from cepheid.rows.row_order import OrderedRows, in_order
 from cepheid.rows.row_rules import taken_of
-from cepheid.rows.views import Words
+from cepheid.rows.views import Signed
 from cepheid.rule import named
 from cepheid.spark.keys import HASHES
 from cepheid.spark.row_workers import MASK
@@ -48,7 +48,7 @@ class Due:
     """The events of one step, in order."""
 
     events: Arranged
-    words: Words
+    signed: Signed
     generation: npt.NDArray[np.int64]
 
 
@@ -90,7 +90,7 @@ class RowRuleOnStream(RowStreamWork):
         own = due.events.restricted(rows)
         table = own.taken(self.kept, np.arange(len(rows)))
         bits = np.zeros(len(rows), np.int64)
-        for number, holds in enumerate(self.rule.own(due.words, len(is_own)).T):
+        for number, holds in enumerate(self.rule.own(due.signed, len(is_own)).T):
             bits |= holds[rows].astype(np.int64) << number
         return table.append_column(MASK, pa.array(bits)).append_column(ORDINAL, pa.array(own.ordinals))
 

@@ -24,7 +24,7 @@ from cepheid.explain import Explanation
 from cepheid.explain.rules import explain_rules
 from cepheid.explain.text.document import Record, Section
 from cepheid.options import Asked, Limits
-from cepheid.rows.views import ALWAYS, WORD
+from cepheid.rows.views import ALWAYS, masks_of
 from cepheid.rule import AnyRule, Rule
 from cepheid.spark.buckets import parallelism, spread_ids
 from cepheid.spark.frames import arrow_schema
@@ -210,10 +210,8 @@ class RulesStreamPlan(WithoutHistory):
             row_plans = [self.bound.row_plans[name] for name in self._row_rules_of(key)]
             own = {numbers.get(one.own_event, ALWAYS) for plan in plans for one in plan.automaton.predicates}
             own |= {numbers.get(one, ALWAYS) for plan in row_plans for one in plan.own}
-            words = sorted({number // WORD for number in own if number != ALWAYS})
-            masks = [sum(1 << number % WORD for number in own if number // WORD == word) for word in words]
             every = bool(row_plans) or any(plan.all_rows_travel is not None for plan in plans)
-            made.append(Group(key, 0, tuple(words), None if every else tuple(masks), self._held(key)))
+            made.append(Group(key, 0, masks_of(sorted(own)), every, self._held(key)))
         return tuple(made)
 
     def _held(self, key: tuple[str, ...]) -> tuple[str, ...]:
@@ -244,7 +242,8 @@ class RulesStreamPlan(WithoutHistory):
                 )
                 for name in self._row_rules_of(key)
             ]
-            groups.append(GroupOfRules(key, group.words, self._held(key), tuple(instances), tuple(row_instances)))
+            rows = tuple(row_instances)
+            groups.append(GroupOfRules(key, tuple(group.wanted), self._held(key), tuple(instances), rows))
         identity = self.identity(timeouts).to_json()
         is_arrival = self.timing.is_arrival
         return RulesWork(tuple(groups), self.bound.order_by, schema, timeouts, shown, identity, is_arrival, on_error)

@@ -68,7 +68,11 @@ class WithoutHistory:
     """A plan whose stream has no history before it."""
 
     def bring(self, place: Checkpoint, given: Given | None, timeouts: bool) -> None:
-        assert given is None  # their `start` does not offer it
+        if given is not None:
+            raise InputError(
+                "a history is for one pattern, not for sets of rules or MATCH_RECOGNIZE.\n"
+                "  Leave it out; or write the history where the stream reads it, and let it read that first."
+            )
 
 
 def bring(plan: PlanWithHistory, place: Checkpoint, given: Given | None, timeouts: bool, identity: str) -> int | None:
