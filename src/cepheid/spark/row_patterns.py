@@ -260,7 +260,8 @@ class BatchRowPlan(RowPatternPlan):
             return False
         travelling = frozenset(self.travelling)
         return all(
-            is_portable(condition) and travelling.issuperset(columns_of(condition)) for condition in self.tables.own
+            is_portable(condition) and not _has_moments(condition) and travelling.issuperset(columns_of(condition))
+            for condition in self.tables.own
         )
 
     @property
@@ -337,6 +338,11 @@ def _is_for_spark(expression: Expression) -> bool:
     nodes = list(walk(expression))
     by_zone = any(isinstance(node, Cast | FunctionCall) for node in nodes) and any(n.type.is_moment for n in nodes)
     return by_zone or any(isinstance(node, SparkExpression) for node in nodes)
+
+
+def _has_moments(expression: Expression) -> bool:
+    """Whether an expression has moments that are not columns: which ones they are, the session's time zone may say."""
+    return any(node.type.is_moment for node in walk(expression) if not isinstance(node, RowColumn))
 
 
 def _in_spark(read: Value | Folded) -> Column:

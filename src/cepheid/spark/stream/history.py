@@ -68,17 +68,6 @@ def history_given(rows: object, seam: object) -> Given | None:
     return None if rows is None else Given(rows, seam)
 
 
-class WithoutHistory:
-    """A plan whose stream has no history before it."""
-
-    def bring(self, place: Checkpoint, given: Given | None, timeouts: bool) -> None:
-        if given is not None:
-            raise InputError(
-                "a history is for one pattern, not for sets of rules or MATCH_RECOGNIZE.\n"
-                "  Leave it out; or write the history where the stream reads it, and let it read that first."
-            )
-
-
 def bring(plan: PlanWithHistory, place: Checkpoint, given: Given | None, timeouts: bool, identity: str) -> int | None:
     """See to it that the history is there before the query starts; returns the seam, None if there is no history."""
     kept = place.history()
