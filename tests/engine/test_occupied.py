@@ -20,7 +20,7 @@ from cepheid.reference.outcome import Outcome
 NAMES = "abcdefg"
 MEMBERS = [Pattern.begin(name).where(f"name = '{name}' OR price = {number}") for number, name in enumerate(NAMES)]
 SEVEN = Pattern.begin(all_of(*MEMBERS, at_least=4))
-FOLLOWED = SEVEN.next("x").where("name = 'a'").followed_by_any("y").where("price > LAST(x.price)")
+FOLLOWED = SEVEN.next("x").where("price < 7").followed_by_any("y").where("price > LAST(x.price)")
 PATTERNS = {
     "no skip": SEVEN.within(7),
     "past last event": SEVEN.within(9).skip("past_last_event"),
