@@ -127,7 +127,9 @@ class State:
         self._free_timers(pool.slots[goes][:, [l.K_TIMERS, l.K_COUNT_TIMERS]].ravel())
         self.next_ordinal = self.next_ordinal[stays]
         self.pool = pool._replace(
-            lists=np.ascontiguousarray(pool.lists[stays]), slots=np.ascontiguousarray(pool.slots[stays])
+            lists=np.ascontiguousarray(pool.lists[stays]),
+            occupied=np.ascontiguousarray(pool.occupied[stays]),
+            slots=np.ascontiguousarray(pool.slots[stays]),
         )
         if len(pool.owner) > 1:
             new_number = np.cumsum(stays, dtype=np.int32) - 1
@@ -167,6 +169,7 @@ class State:
         pool.counters[l.Q_FREE_RUN] = runs[0]
         for column, value in ((l.L_HEAD, l.NONE), (l.L_LENGTH, 0), (l.L_SWEPT, 0)):
             pool.lists[slots, column :: l.L_SIZE] = value
+        pool.occupied[slots] = 0
         pool.slots[slots, l.K_FRESH] = l.NONE
         pool.slots[slots, l.K_LIVE] = 0
         if self.is_compact:

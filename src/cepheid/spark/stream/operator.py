@@ -116,9 +116,9 @@ class StreamOperator(StatefulProcessor):
             return _Sorted()
         rows = pa.concat_tables([rows_of(pa.py_buffer(cell)) for cell in cells])
         reasons = rows[REASON].to_numpy()
-        is_rejected = reasons != 0
+        is_rejected = reasons > 0  # below 0: events of a history, which are never late
         time = pc.fill_null(rows[TIME], 0).to_numpy()
-        is_late = ~is_rejected & ((time <= watermark) | ended)
+        is_late = (reasons == 0) & ((time <= watermark) | ended)
         shown = list(self.work.shown)
         late = rejected = None
         if is_late.any():

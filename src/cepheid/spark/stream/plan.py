@@ -31,6 +31,7 @@ from cepheid.spark.explained import Explained
 from cepheid.spark.frames import arrow_schema
 from cepheid.spark.keys import hash_columns
 from cepheid.spark.plan import Plan
+from cepheid.spark.shipping import mapped
 from cepheid.spark.steps import StepTables
 from cepheid.spark.stream.accounts import OBSERVED, READ, read_rows
 from cepheid.spark.stream.checkpoint.identity import Identity
@@ -52,7 +53,7 @@ from cepheid.spark.stream.time import (
     with_arrival,
     without_watermark,
 )
-from cepheid.spark.workers import BUCKET, PAYLOAD
+from cepheid.spark.workers import BUCKET, PAYLOAD, Pack
 from cepheid.syntax.notation import to_text
 from cepheid.syntax.tree import PatternTree
 
@@ -302,6 +303,10 @@ class StreamPlan(Plan):
         if self.seam is not None:
             rows = rows.where(since(self.seam))
         return self.travelled(rows, timeouts)
+
+    def cells(self, rows: DataFrame, timeouts: bool) -> DataFrame:
+        """Rows with a guarded time as cells by bucket."""
+        return mapped(self.travelled(rows, timeouts), Pack(), f"`{BUCKET}` int, `{PAYLOAD}` binary")
 
     def travelled(self, rows: DataFrame, timeouts: bool) -> DataFrame:
         """What travels of rows with a guarded time."""

@@ -21,7 +21,6 @@ from pyspark.sql.types import DateType, StringType, StructField, StructType, Tim
 
 from cepheid.errors import InputError
 from cepheid.options import Limits
-from cepheid.rowpattern.instructions import Code, Program
 from cepheid.rowpattern.model import Node, Quantified, RowPattern, Sort, Variable, children, walk
 from cepheid.spark.buckets import parallelism, spread_ids
 from cepheid.spark.keys import hash_columns
@@ -72,7 +71,7 @@ class RowStreamPlan(RowPatternPlan, WithoutHistory):
     def needs_the_end(self) -> bool:
         """Whether every match must end with the input: nothing is found before that."""
         assert self.tables is not None
-        return not _ends_before_the_end(self.tables.program)
+        return self.tables.program.needs_the_end
 
     def identity(self, timeouts: bool) -> Identity:
         """What the state belongs to."""
@@ -201,8 +200,3 @@ def _variables(node: Node) -> Iterator[str]:
 def _sorted_by(sort: Sort) -> str:
     nulls = "" if sort.nulls_first != sort.descending else f" NULLS {'FIRST' if sort.nulls_first else 'LAST'}"
     return f"{sort.column.parts[0]}{' DESC' if sort.descending else ''}{nulls}"
-
-
-def _ends_before_the_end(program: Program) -> bool:
-    """Whether some way to a match passes no `$`."""
-    return any(each.code is Code.MATCH for each in program.reached({Code.END, Code.MATCH}))

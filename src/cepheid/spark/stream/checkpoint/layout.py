@@ -95,9 +95,10 @@ class Checkpoint:
         lines = self._lines("plan")
         return lines[0] if lines else None
 
-    def keep_rules(self, text: str) -> None:
-        """Keep which rules run, of a set of rules, beside what was kept before: nothing is ever missing."""
-        self._write("rules", [text])
+    def keep_rules(self, text: str, anew: bool = False) -> None:
+        """Keep which rules run, of a set of rules, beside what was kept before, so that nothing is ever missing.
+        `anew`: in place of it, since nothing was ever committed."""
+        self._write("rules", [text], mode="overwrite" if anew else "append")
 
     def kept_rules(self) -> list[str]:
         """All that was ever kept of which rules run."""
@@ -107,9 +108,10 @@ class Checkpoint:
         """Whether a micro-batch was ever planned."""
         return bool(self._lines("../offsets"))
 
-    def bring(self, lines: DataFrame) -> None:
-        """Let the control source begin with these lines; nothing has read it yet."""
-        lines.write.mode("overwrite").text(self._place("control"))
+    def bring(self, lines: DataFrame, mode: str = "overwrite") -> None:
+        """Let the control source begin with these lines, if nothing has read it yet, or have them as well
+        ("append")."""
+        lines.write.mode(mode).text(self._place("control"))
 
     def keep_history(self, text: str) -> None:
         """Note that the control source has all of a history."""
