@@ -64,6 +64,8 @@ def _stream(arguments: argparse.Namespace, console: Console, job: Job, rules: Pa
         Console(highlight=False).print(coloured(found.explain()))
         return 0
     given = job.stream
+    if given.history is not None:
+        raise InputError("[history] is for one [pattern], not for [rules].\n  Leave it out.")
     sinks: dict[str, Any] = {name: stream_sink(sink) for name, sink in job.sinks.items()}
     is_followed = _is_followed(job)
     if not is_followed and sinks.pop("rejected_rules", None) is not None:

@@ -15,6 +15,7 @@ from rich.live import Live
 from rich.table import Table
 
 from cepheid.cli.job_file import Job, Sink
+from cepheid.cli.reading_writing import history_of
 from cepheid.errors import InputError
 
 if TYPE_CHECKING:
@@ -38,8 +39,16 @@ def run_stream(console: Console, job: Job, found: FoundInStream | FoundRowsInStr
         raise InputError("the source is a stream, but [source] does not say so.\n  Write stream = true there.")
     given = job.stream
     sinks = {name: stream_sink(sink) for name, sink in job.sinks.items()}
-    how = Starting(given.checkpoint, sinks, given.trigger, flush=given.flush, on_error=given.on_error, idle=given.idle)
     plan = found.plan.looking_for(sinks) if isinstance(found, FoundInStream) else found.plan
+    how = Starting(
+        given.checkpoint,
+        sinks,
+        given.trigger,
+        flush=given.flush,
+        on_error=given.on_error,
+        idle=given.idle,
+        history=history_of(plan.session, given),
+    )
     return follow(console, job, plan.session, lambda show: started(plan, how, show))
 
 

@@ -18,27 +18,39 @@ from cepheid.rows.columns import canonical
 _UNKNOWN = np.uint64(0xD6E8FEB86659FD93)
 
 
-def match_ids(events: Arranged, variable: Integers, row: Integers, starts: Integers) -> pa.Array:
-    """One name per match; match m has the entries of `variable` and `row` from `starts[m]` on."""
+def match_ids(
+    events: Arranged, variable: Integers, row: Integers, starts: Integers, ordinals: Integers | None = None
+) -> pa.Array:
+    """One name per match; match m has the entries of `variable` and `row` from `starts[m]` on. `ordinals`: those of the
+    entries, where they are not those of the events."""
     if len(starts) < 2:
         return pa.array([], pa.string())
-    words = sums_of_matches(_words_of_rows(events, row), variable.astype(np.uint64), starts)
+    words = sums_of_matches(_words_of_entries(events, row, ordinals), variable.astype(np.uint64), starts)
     digits = hexadecimal(words)
     offsets = np.arange(0, digits.size + 1, digits.shape[1], dtype=np.int64)
     large = pa.LargeStringArray.from_buffers(len(words), pa.py_buffer(offsets), pa.py_buffer(digits))
     return large.cast(pa.string())
 
 
+def _words_of_entries(events: Arranged, row: Integers, ordinals: Integers | None) -> Words:
+    """A word per entry that tells its event from every other. Where rows occur more than once, each is worked on
+    once."""
+    if len(row) > len(events.time):
+        words = _words_of_rows(events, np.arange(len(events.time)))[row]
+    else:
+        words = _words_of_rows(events, row)
+    own = events.ordinals[row] if ordinals is None else ordinals
+    return mixed(words + own.astype(np.uint64))
+
+
 def _words_of_rows(events: Arranged, row: Integers) -> Words:
-    """A word per row that tells it from every other. Where rows occur more than once, each is worked on once."""
-    if len(row) > len(events.ordinals):
-        return _words_of_rows(events, np.arange(len(events.ordinals)))[row]
+    """A word per row, of what key and order tell of it."""
     words = np.zeros(len(row), np.uint64)
     names = (*events.partition_by, *events.order_by)
     taken = events.taken(names, row)
     for name in names:
         words = mixed(words + _words_of(taken[name].combine_chunks()))
-    return mixed(words + events.ordinals[row].astype(np.uint64))
+    return words
 
 
 def _words_of(column: pa.Array) -> Words:

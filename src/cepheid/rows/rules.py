@@ -35,7 +35,7 @@ from cepheid.rows.measured import Measured
 from cepheid.rows.row_patterns import tabulated
 from cepheid.rows.row_rules import in_set, taken_by
 from cepheid.rows.rule_matches import EVENTS, MEASURES, OWN, SEVERITY, TAGS, RuleShape, assemble_rule
-from cepheid.rows.views import ALWAYS, View, words_of
+from cepheid.rows.views import ALWAYS, Signed, View, words_of
 from cepheid.rule import AnyRule, RowRule, Rule, named, patterns_of, row_patterns_of
 
 TEXTS = pa.map_(pa.string(), pa.string())
@@ -146,11 +146,12 @@ class _Shared:
         own = [predicate.own_event for predicate in automaton.predicates]
         distinct = list(dict.fromkeys(part for part in own if part != TRUE))
         words = words_of([self.holding.of(part) for part in distinct], len(self.events.time))
+        signed = Signed(None, dict(enumerate(words)))
         bits = tuple(ALWAYS if part == TRUE else distinct.index(part) for part in own)
         view = View(tables, bits, why_all_rows_travel(automaton) is not None)
-        rows = view.rows(words, len(self.events.time))
+        rows = view.rows(signed, len(self.events.time))
         events = self.events.restricted(rows)
-        columns = view.columns(words, rows, events.time, [self._values(value, events) for value in tables.columns])
+        columns = view.columns(signed, rows, events.time, [self._values(value, events) for value in tables.columns])
         found, _ = match_partitions(tables, columns, events.bounds, where=events.where)
         return replace(found, row=rows[found.row])
 

@@ -1,8 +1,8 @@
 """Several patterns over the same events: each distinct condition is a bit that is computed once, and each pattern sees
 only the rows that concern it.
 
-In: the distinct conditions of several patterns as words of bits, a pattern's tables, and which bits are its own. Out:
-the rows that concern it, arranged, and the columns that the engine reads of them. Called where sets of rules are
+In: the distinct conditions of several patterns as words of bits (`Signed`), a pattern's tables, and which bits are its
+own. Out: the rows that concern it, and the columns that the engine reads of them. Called where sets of rules are
 matched, in memory and in Spark's workers.
 
 Leaving rows out is sound where `why_all_rows_travel` says so: such a row satisfies no condition of the pattern, and
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
@@ -23,11 +24,58 @@ from cepheid.engine.assignments import Integers
 from cepheid.engine.columns import Columns, columns_of
 from cepheid.engine.tables.model import Tables
 
-Words: TypeAlias = Sequence[npt.NDArray[np.uint64]] | Mapping[int, npt.NDArray[np.uint64]]
-"""The bits of all conditions, 64 in a word: arrays of words by number."""
+Words: TypeAlias = Mapping[int, npt.NDArray[np.uint64]]
+"""The bits of all conditions, 64 in a word: arrays of words by number. A word that is not there has no bits."""
 WORD = 64
 ALWAYS = -1
 """The number of a condition that holds for every event, and so needs no bit."""
+
+
+@dataclass(frozen=True)
+class Signed:
+    """Rows with their bits. Rows that satisfy the same conditions are of one sort, whose bits are here once: what a
+    rule asks is asked of sorts, and its cost follows the rows that concern it."""
+
+    sorts: Integers | None
+    """The sort of each row; None if each row is a sort of its own."""
+    words: Words
+    """The bits of each sort."""
+
+    def holding(self, wanted: Words | Mapping[int, int]) -> npt.NDArray[np.bool_] | None:
+        """The sorts that have one of some bits, given by word; None if the words are not there."""
+        satisfied = [self.words[word] & np.uint64(mask) for word, mask in wanted.items() if word in self.words]
+        if not satisfied:
+            return None
+        together = satisfied[0]
+        for more in satisfied[1:]:
+            together = together | more
+        return np.asarray(together != 0)
+
+    def rows(self, wanted: Mapping[int, int]) -> Integers:
+        """The rows that have one of some bits, in their order."""
+        sorts = self.holding(wanted)
+        if sorts is None:
+            return np.zeros(0, np.int64)
+        chosen = np.flatnonzero(sorts)  # numpy finds what is true faster than what is not zero
+        if self.sorts is None:
+            return chosen
+        order, bounds = self._by_sort
+        if not len(chosen):
+            return np.zeros(0, np.int64)
+        return np.sort(np.concatenate([order[bounds[sort] : bounds[sort + 1]] for sort in chosen]))
+
+    def of_rows(self, values: npt.NDArray[np.uint64], rows: Integers) -> npt.NDArray[np.uint64]:
+        """What belongs to sorts, for some rows."""
+        return values[rows] if self.sorts is None else values[self.sorts[rows]]
+
+    @cached_property
+    def _by_sort(self) -> tuple[Integers, Integers]:
+        """The rows by sort, and where each sort begins."""
+        assert self.sorts is not None
+        count = max((len(values) for values in self.words.values()), default=0)
+        small = self.sorts.astype(np.uint16) if count <= 1 << 16 else self.sorts  # numpy sorts those by radix
+        bounds = np.concatenate(([0], np.cumsum(np.bincount(self.sorts, minlength=count))))
+        return np.argsort(small, kind="stable"), bounds
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,39 +87,44 @@ class View:
     """By predicate of the automaton, the number of its condition among those of all patterns, or `ALWAYS`."""
     sees_all_rows: bool
 
-    def rows(self, words: Words, count: int) -> Integers:
+    def rows(self, signed: Signed, count: int) -> Integers:
         """The rows that concern the pattern."""
         if self.sees_all_rows:
             return np.arange(count)
-        wanted: dict[int, int] = {}
-        for number in self.bits:
-            wanted[number // WORD] = wanted.get(number // WORD, 0) | 1 << number % WORD
-        satisfied = [words[word] & np.uint64(mask) for word, mask in wanted.items()]
-        together = satisfied[0]
-        for more in satisfied[1:]:
-            together = together | more
-        return np.flatnonzero(together != 0)  # numpy finds what is true faster than what is not zero
+        return signed.rows(masks_of(self.bits))
 
     def columns(
-        self, words: Words, rows: Integers, time: Integers, values: Sequence[pa.Array | pa.ChunkedArray]
+        self, signed: Signed, rows: Integers, time: Integers, values: Sequence[pa.Array | pa.ChunkedArray]
     ) -> Columns:
         """What the engine reads of the pattern's rows: their bits, times, and the values that the kernel compares."""
-        return columns_of(time, self.own_bits(words, rows), values, self.tables)
+        return columns_of(time, self.own_bits(signed, rows), values, self.tables)
 
-    def own_bits(self, words: Words, rows: Integers) -> npt.NDArray[np.uint64]:
+    def own_bits(self, signed: Signed, rows: Integers) -> npt.NDArray[np.uint64]:
         """The bits of some rows as the pattern numbers them."""
         pages = self.tables.pages
         own = np.zeros((len(rows), len(pages)), np.uint64)
-        read = {number // WORD: words[number // WORD][rows] for number in self.bits if number != ALWAYS}
         one = np.uint64(1)
         for page, predicates in enumerate(pages):
+            of_sorts: npt.NDArray[np.uint64] | None = None
             for place, predicate in enumerate(predicates):
                 number = self.bits[predicate]
                 if number == ALWAYS:
                     own[:, page] |= one << np.uint64(place)
-                else:
-                    own[:, page] |= ((read[number // WORD] >> np.uint64(number % WORD)) & one) << np.uint64(place)
+                elif (word := signed.words.get(number // WORD)) is not None:
+                    bit = ((word >> np.uint64(number % WORD)) & one) << np.uint64(place)
+                    of_sorts = bit if of_sorts is None else of_sorts | bit
+            if of_sorts is not None:
+                own[:, page] |= signed.of_rows(of_sorts, rows)
         return own
+
+
+def masks_of(bits: Sequence[int]) -> dict[int, int]:
+    """Bits by their numbers as masks, word by word."""
+    masks: dict[int, int] = {}
+    for number in bits:
+        if number != ALWAYS:
+            masks[number // WORD] = masks.get(number // WORD, 0) | 1 << number % WORD
+    return masks
 
 
 class PackedBits:

@@ -41,14 +41,26 @@ def cells_of(rows: pa.Table, bounds: list[int], keys: tuple[str, ...]) -> pa.Arr
     offsets = [0]
     for begin, end in pairwise(bounds):
         cell = rows.slice(begin, end - begin)
-        for name in keys:
-            if _is_text(cell.schema.field(name).type):
-                cell = cell.set_column(cell.column_names.index(name), name, cell[name].dictionary_encode())
+        for index, field in enumerate(cell.schema):
+            if field.name in keys and _is_text(field.type):
+                cell = cell.set_column(index, field.name, cell[field.name].dictionary_encode())
+            elif pa.types.is_dictionary(field.type):
+                cell = cell.set_column(index, field.name, fitting(cell.column(index).combine_chunks()))
         with pa.ipc.new_stream(sink, cell.schema) as writer:
             writer.write_table(cell)
         offsets.append(sink.tell())
     places = pa.py_buffer(np.array(offsets, np.int32))
     return pa.Array.from_buffers(pa.binary(), len(offsets) - 1, [None, places, sink.getvalue()])
+
+
+def fitting(column: pa.DictionaryArray) -> pa.DictionaryArray:
+    """The same values without those that are not there, if there are many of them."""
+    if len(column.dictionary) <= len(column) // 8:
+        return column
+    numbers = column.indices.to_numpy(zero_copy_only=False)
+    used, numbers = np.unique(numbers, return_inverse=True)
+    kind = column.indices.type
+    return pa.DictionaryArray.from_arrays(pa.array(numbers, kind), column.dictionary.take(pa.array(used)))
 
 
 def rows_of(cell: pa.Buffer) -> pa.Table:

@@ -37,8 +37,8 @@ from cepheid.conditions.expression import (
 from cepheid.conditions.failing import can_fail
 
 Truth = npt.NDArray[np.bool_]
-_LOGIC = (Operator.AND, Operator.OR)
-_PLAIN = COMPARISONS | {Operator.NOT, Operator.IS_NULL, Operator.IS_TRUE, Operator.IS_FALSE, Operator.IN, *_LOGIC}
+LOGIC = (Operator.AND, Operator.OR)
+_PLAIN = COMPARISONS | {Operator.NOT, Operator.IS_NULL, Operator.IS_TRUE, Operator.IS_FALSE, Operator.IN, *LOGIC}
 
 
 def is_portable(expression: Expression) -> bool:
@@ -58,21 +58,24 @@ def is_portable(expression: Expression) -> bool:
 class Holding:
     """The conditions that hold on the rows of one table."""
 
-    def __init__(self, table: pa.Table) -> None:
+    def __init__(self, table: pa.Table, portable: bool = False) -> None:
+        """`portable`: all conditions that will be asked for are (see `is_portable`), which takes long to find out."""
         self._table = table
+        self._portable = portable
         self._known: dict[Expression, Truth] = {}
         self._codes: dict[str, tuple[pa.Table, npt.NDArray[Any]]] = {}
 
     def of(self, expression: Expression) -> Truth:
         """Where the condition holds."""
-        if expression not in self._known:
-            self._known[expression] = self._computed(expression)
-        return self._known[expression]
+        known = self._known.get(expression)
+        if known is None:
+            known = self._known[expression] = self._computed(expression)
+        return known
 
     def _computed(self, expression: Expression) -> Truth:
         if expression == TRUE:
             return np.ones(self._table.num_rows, bool)
-        if isinstance(expression, Operation) and expression.operator in _LOGIC and is_portable(expression):
+        if isinstance(expression, Operation) and expression.operator in LOGIC and self._is_portable(expression):
             parts = [self.of(operand) for operand in expression.operands]
             both = np.logical_and if expression.operator is Operator.AND else np.logical_or
             result: Truth = parts[0]
@@ -80,10 +83,13 @@ class Holding:
                 result = both(result, part)
             return result
         names = columns_of(expression)
-        if len(names) == 1 and _is_text(self._table.schema.field(names[0]).type) and is_portable(expression):
+        if len(names) == 1 and _is_text(self._table.schema.field(names[0]).type) and self._is_portable(expression):
             distinct, codes = self._coded(names[0])
             return _spread(_holds(expression, distinct), codes)
         return _holds(expression, self._table)
+
+    def _is_portable(self, expression: Expression) -> bool:
+        return self._portable or is_portable(expression)
 
     def _coded(self, name: str) -> tuple[pa.Table, npt.NDArray[Any]]:
         """The distinct strings of a column, NULL last, and which of them each row has."""

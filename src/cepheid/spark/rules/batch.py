@@ -23,7 +23,7 @@ from cepheid.explain.rules import explain_rules
 from cepheid.explain.text.document import Record, Section
 from cepheid.options import Asked, Limits, Movement, count, yes_or_no
 from cepheid.rows.row_rules import in_set
-from cepheid.rows.views import ALWAYS, WORD
+from cepheid.rows.views import ALWAYS, masks_of
 from cepheid.rule import AnyRule, RowRule, Rule, unknown_rule
 from cepheid.spark.batch import BatchPlan, Found
 from cepheid.spark.buckets import bucket_count, estimated_bytes, parallelism
@@ -126,14 +126,12 @@ class RulesPlan:
             row_plans = [plan for plan in self.bound.row_plans.values() if plan.partition_by == key]
             own = {self.numbers.get(one.own_event, ALWAYS) for plan in plans for one in plan.automaton.predicates}
             own |= {self.numbers.get(part, ALWAYS) for plan in row_plans for part in plan.own}
-            words = sorted({number // WORD for number in own if number != ALWAYS})
-            masks = [sum(1 << number % WORD for number in own if number // WORD == word) for word in words]
             every = bool(row_plans) or any(plan.all_rows_travel is not None for plan in plans)
             read = {column for plan in plans for column in self.bound.read_by(plan)}
             read |= {column for plan in row_plans for column in (*plan.travelling, *map(column_of, plan.computed))}
             columns = dict.fromkeys((*key, *self.bound.order_by, *self.bound.shown, *sorted(read)))
             travelling = (*columns, *self.bound.tie)
-            made.append(Group(key, first, tuple(words), None if every else tuple(masks), travelling))
+            made.append(Group(key, first, masks_of(sorted(own)), every, travelling))
             first += self._buckets_of(key)
         return tuple(made)
 

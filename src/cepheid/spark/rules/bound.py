@@ -40,8 +40,7 @@ class RuleWork:
     values: tuple[str, ...]
     """The columns that hold what the kernel compares."""
     shape: RuleShape
-    renamed: tuple[tuple[str, str], ...]
-    """The summaries' columns, and the slots of the result that they go to."""
+    """Its summaries have the names of the slots of the result that they go to."""
 
 
 class BoundRules:
@@ -127,9 +126,10 @@ class BoundRules:
         bits = tuple(ALWAYS if part == TRUE else number_of[part] for part in own)
         kinds = arrow_schema(self.rows.schema)
         arguments = {f"__argument_{number}": column_of(part) for number, part in enumerate(plan.output.arguments)}
+        slots = dict(self.slots.renamed(plan.output))
         summaries = tuple(
-            summary if summary.argument is None else replace(summary, argument=arguments[summary.argument])
-            for summary in plan.output.shape(timeouts=False).summaries
+            replace(one, name=slots[one.name], argument=None if one.argument is None else arguments[one.argument])
+            for one in plan.output.shape(timeouts=False).summaries
         )
         shape = RuleShape(
             name,
@@ -142,15 +142,15 @@ class BoundRules:
             summaries,
         )
         view = View(tables.for_workers(), bits, plan.all_rows_travel is not None)
-        return RuleWork(view, tuple(map(column_of, tables.columns)), shape, self.slots.renamed(plan.output))
+        return RuleWork(view, tuple(map(column_of, tables.columns)), shape)
 
-    def row_work(self, name: str, number_of: dict[Expression, int]) -> RowRuleWork:
+    def row_work(self, name: str, number_of: dict[Expression, int], with_moment: bool = False) -> RowRuleWork:
         """What a worker must know of a rule that is a row pattern."""
         plan = self.row_plans[name]
         kinds = arrow_schema(self.rows.schema)
         keys = tuple((key, kinds.field(key).type) for key in self.keys)
         rule = plan.rule
-        shape = RuleShape(name, rule.clause.variables, self.shown, rule.severity, rule.tags, keys)
+        shape = RuleShape(name, rule.clause.variables, self.shown, rule.severity, rule.tags, keys, with_moment)
         bits = tuple(ALWAYS if part == TRUE else number_of[part] for part in plan.own)
         slots = tuple(slot for _, slot in self.slots.renamed(plan.output))
         return plan.work(bits, shape, slots)

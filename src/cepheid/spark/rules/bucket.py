@@ -7,7 +7,7 @@ Rules come and go while the state lives. Each rule that runs is an *instance* wi
 removed and comes back is another instance. State is kept by instance; what belongs to none of the present ones is
 dropped when the bucket is read. Each event carries the number of the *generation* of the set in which it came, and an
 instance sees only events of its own generation and later ones: so what it finds is what it would find alone on the
-events of its lifetime, whatever the bits of earlier events meant.
+events of its lifetime, whatever the bits of earlier events meant. It may also begin with a history (`later`).
 """
 
 from __future__ import annotations
@@ -15,54 +15,44 @@ from __future__ import annotations
 import pickle
 import uuid
 import zlib
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepheid.engine.assignments import Assignments, Integers
-from cepheid.engine.matcher import Matcher
+from cepheid.engine.assignments import Assignments
 from cepheid.engine.runs.live import count_live, events_held, live
-from cepheid.engine.runs.snapshot import restore, snapshot
 from cepheid.rows.arrange import Arranged, arrange
-from cepheid.rows.rule_matches import assemble_rule
-from cepheid.rows.views import integers
+from cepheid.rows.rule_matches import RuleFound, assemble_rules, in_schema
+from cepheid.rows.views import Signed, integers
 from cepheid.rule import named
 from cepheid.spark.keys import HASHES
-from cepheid.spark.rules.bound import RuleWork
 from cepheid.spark.rules.conditions import word_name
-from cepheid.spark.rules.workers import in_slots
+from cepheid.spark.rules.instances import RuleInstance, RuleRuns
+from cepheid.spark.rules.later import GENERATION, each_once, marks_in
+from cepheid.spark.rules.row_runs import PARTS, Due, RowInstance, RowRuns
 from cepheid.spark.stream.state.format import read, table_bytes, table_from, written
 from cepheid.spark.stream.state.pending import (
     FEW,
     Decided,
     PendingEvents,
-    hashes_bytes,
-    hashes_from,
     key_hashes,
     slot_of,
     slots_of,
 )
 from cepheid.syntax.tree import SpanUnit
 
-GENERATION, GROUP = "__step", "__group"
-"""Columns of events on their way: the generation of the set in which they came, and the number of their key."""
+GROUP = "__group"
+"""A column of events on their way: the number of their key."""
 
-
-@dataclass(frozen=True, slots=True)
-class Instance:
-    """A rule that runs."""
-
-    rule: RuleWork
-    name: str
-    """Tells it from every other instance, also of the same rule."""
-    since: int
-    """The generation in which it began."""
+Listed: TypeAlias = list[RuleFound] | None
+"""Where what is decided goes; None where it has been told already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +64,8 @@ class GroupOfRules:
     """The words that have bits of its rules."""
     held: tuple[str, ...]
     """The columns that matches need of the events that they took."""
-    instances: tuple[Instance, ...]
+    instances: tuple[RuleInstance, ...]
+    row_instances: tuple[RowInstance, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -101,8 +92,8 @@ class RulesWork:
     def __reduce__(self) -> tuple[Any, ...]:
         """Compressed: Spark starts a stateful query only with work of less than a megabyte, and a thousand rules, which
         are much alike, have more."""
-        fields_of = {one.name: getattr(self, one.name) for one in fields(self)}
-        return _unpacked, (zlib.compress(pickle.dumps(fields_of), 1),)
+        known = {one.name: getattr(self, one.name) for one in fields(self)}
+        return _unpacked, (zlib.compress(pickle.dumps(known), 1),)
 
     def new_bucket(self) -> RulesBucket:
         """A bucket without keys."""
@@ -119,37 +110,6 @@ def _unpacked(packed: bytes) -> RulesWork:
     return RulesWork(**pickle.loads(zlib.decompress(packed)))
 
 
-class RuleRuns:
-    """The live runs of one instance, and which of the bucket's rows they hold."""
-
-    def __init__(self, instance: Instance) -> None:
-        self.instance = instance
-        self.matcher = Matcher(instance.rule.view.tables)
-        self.keys: pa.Array = pa.array([], pa.binary(16))
-        """The key of each slot, as its hash."""
-        self.rows: Integers = np.zeros(0, np.int64)
-        """For each event that the matcher holds, its row in the bucket."""
-        self.ordinals: Integers = np.zeros(0, np.int64)
-        """The same, its number among those that key and order do not tell apart."""
-
-    def tidy(self, watermark: int) -> None:
-        """Forget the events that nothing holds and the keys that would be the same if they began anew."""
-        self.keys = self.keys.filter(pa.array(self.matcher.forget(watermark)))
-        kept = self.matcher.keep()
-        self.rows, self.ordinals = self.rows[kept], self.ordinals[kept]
-
-    def to_parts(self) -> list[bytes]:
-        """All of it as bytes."""
-        return [snapshot(self.matcher), hashes_bytes(self.keys), self.rows.tobytes(), self.ordinals.tobytes()]
-
-    def with_parts(self, parts: list[bytes]) -> RuleRuns:
-        """What `to_parts` wrote."""
-        self.matcher = restore(self.matcher, parts[0])
-        self.keys = hashes_from(parts[1])
-        self.rows, self.ordinals = (np.frombuffer(part, np.int64).copy() for part in parts[2:])
-        return self
-
-
 class RulesBucket(PendingEvents):
     """The live state of one bucket. Which key it belongs to is known with its first event."""
 
@@ -160,58 +120,77 @@ class RulesBucket(PendingEvents):
         self.rows: pa.Table | None = None
         """The rows of the events that some rule holds."""
         self.runs: list[RuleRuns] = []
+        self.row_runs = RowRuns()
+        self.histories: set[int] = set()
+        """The generations whose history has come."""
+        self._marks = 0
         self._tidy = 0
 
     @property
     def live_runs(self) -> int:
         """How many partial matches of all rules may still come to something."""
-        return sum(count_live(one.matcher, self.watermark) for one in self.runs)
+        return sum(count_live(one.matcher, self.watermark) for one in self.runs) + self.row_runs.live
 
     def receive(self, events: pa.Table) -> None:
         """Let further events wait for the watermark. Another set of rules may have brought other columns."""
         if self.group is None:
             self._begin(int(events[GROUP][0].as_py()))
+        came = events.num_rows
+        events, generations = marks_in(events)
+        self._marks += came - events.num_rows
+        self.histories |= generations
         self.pending = events if self.pending is None else _together([self.pending, events])
 
     def _begin(self, group: int) -> None:
         self.group = group
         self.runs = [RuleRuns(instance) for instance in self.work.groups[group].instances]
+        self.row_runs = RowRuns(self.work.groups[group].row_instances)
 
     def advance(self, watermark: int, is_end: bool = False) -> Decided:
         """Handle what the watermark has passed, and let time move on to it; at the end of the input, everything."""
-        self.handled = 0
-        matches: list[pa.Table] = []
-        timeouts: list[pa.Table] = []
-        self._move(watermark, matches, timeouts)
+        self.handled, self._marks = self._marks, 0
+        matches: list[RuleFound] = []
+        timeouts: list[RuleFound] = []
+        of_row_patterns = self._move(watermark, matches, timeouts)
         if is_end:
-            self._handle(self.is_due(None), matches, timeouts)
+            due = self._handle(self.is_due(None), matches, timeouts)
             for one in self.runs:
                 with self._named(one):
                     self._show(one, one.matcher.end(self._stopping(one)), matches, timeouts)
+            of_row_patterns += self.row_runs.step(due, self, is_end=True)
+        tables = [*self._assembled(matches), *of_row_patterns]
+        decided = Decided(pa.concat_tables(tables) if tables else None, next(self._assembled(timeouts), None))
+        if is_end:
             ended = RulesBucket(self.work)
             self.rows, self.pending = ended.rows, ended.pending
             self.runs = [RuleRuns(one.instance) for one in self.runs]
+            self.row_runs = self.row_runs.ended()
         self._forget()
-        return Decided(*(pa.concat_tables(tables) if tables else None for tables in (matches, timeouts)))
+        return decided
 
     def catch_up(self, watermark: int) -> None:
         """The same, where what is decided has been told already."""
+        self._marks = 0
         self._move(watermark, None, None)
         self._forget()
 
-    def _move(self, watermark: int, matches: list[pa.Table] | None, timeouts: list[pa.Table] | None) -> None:
+    def _move(self, watermark: int, matches: Listed, timeouts: Listed) -> list[pa.Table]:
+        """Lists what patterns find; returns what row patterns find."""
         self.watermark = max(self.watermark, watermark)
-        self._handle(self.is_due(self.watermark), matches, timeouts)
+        due = self._handle(self.is_due(self.watermark), matches, timeouts)
         for one in self.runs:
             with self._named(one):
                 self._show(one, one.matcher.advance(self.watermark, self._stopping(one)), matches, timeouts)
+        return self.row_runs.step(due, self)
 
-    def _handle(self, is_due: pa.Array | None, matches: list[pa.Table] | None, timeouts: list[pa.Table] | None) -> None:
-        """Feed the events that are due to the rules that they concern."""
+    def _handle(self, is_due: pa.Array | None, matches: Listed, timeouts: Listed) -> Due | None:
+        """Feed the events that are due to the rules that they concern; returns those events."""
         due = self.take_due(is_due)
         if due is None:
-            return
+            return None
         assert self.group is not None
+        self.handled += due.num_rows
+        due = each_once(due, self.work.shown)
         group = self.work.groups[self.group]
         events = arrange(due, group.partition_by, self.work.order_by, by_all_columns=True)
         words = {
@@ -219,30 +198,31 @@ class RulesBucket(PendingEvents):
             for word in group.words
             if word_name(word) in due.column_names
         }
+        signed = Signed(None, words)
         generation = events.column(GENERATION).to_numpy()
         first = 0 if self.rows is None else self.rows.num_rows
         held = [name for name in group.held if name in due.column_names]
         rows = events.taken(held, np.arange(due.num_rows))
         self.rows = rows if self.rows is None else _together([self.rows, rows])
-        self.handled += due.num_rows
         for one in self.runs:
-            is_own = generation >= one.instance.since
+            is_own = one.instance.sees(generation, self.histories)
             if is_own.any():
                 with self._named(one):
-                    self._feed(one, events, words, is_own, first, matches, timeouts)
+                    self._feed(one, events, signed, is_own, first, matches, timeouts)
+        return Due(events, signed, generation, frozenset(self.histories))
 
     def _feed(
         self,
         one: RuleRuns,
         events: Arranged,
-        words: dict[int, npt.NDArray[np.uint64]],
+        signed: Signed,
         is_own: npt.NDArray[np.bool_],
         first: int,
-        matches: list[pa.Table] | None,
-        timeouts: list[pa.Table] | None,
+        matches: Listed,
+        timeouts: Listed,
     ) -> None:
         rule = one.instance.rule
-        rows = rule.view.rows(words, len(events.time))
+        rows = rule.view.rows(signed, len(events.time))
         rows = rows[is_own[rows]]
         if not len(rows):
             return
@@ -251,7 +231,7 @@ class RulesBucket(PendingEvents):
         hashes = key_hashes(own.taken(HASHES, bounds[:-1]))
         slots, one.keys = slots_of(one.keys, hashes)
         values = [own.column(name) for name in rule.values]
-        columns = one.matcher.computed_columns(own.time, rule.view.own_bits(words, rows), values)
+        columns = one.matcher.computed_columns(own.time, rule.view.own_bits(signed, rows), values)
         before = len(one.matcher.held.time)
         one.rows = np.concatenate((one.rows, first + rows))
         one.ordinals = np.concatenate((one.ordinals, own.ordinals))
@@ -263,22 +243,20 @@ class RulesBucket(PendingEvents):
 
         self._show(one, one.matcher.feed(columns, bounds, slots, where), matches, timeouts)
 
-    def _show(
-        self,
-        one: RuleRuns,
-        found: tuple[Assignments, Assignments],
-        matches: list[pa.Table] | None,
-        timeouts: list[pa.Table] | None,
-    ) -> None:
-        for decided, tables in zip(found, (matches, timeouts if self.work.timeouts else None), strict=True):
-            if tables is not None and len(decided.at):
-                tables.append(self._assembled(one, decided))
+    def _show(self, one: RuleRuns, found: tuple[Assignments, Assignments], matches: Listed, timeouts: Listed) -> None:
+        for decided, listed in zip(found, (matches, timeouts if self.work.timeouts else None), strict=True):
+            if listed is not None and len(decided.at):
+                shared = replace(decided, row=one.rows[decided.row])
+                listed.append(RuleFound(one.instance.rule.shape, shared, one.ordinals[decided.row]))
 
-    def _assembled(self, one: RuleRuns, found: Assignments) -> pa.Table:
-        """Matches or timeouts as a table; only the rows that they took are looked at."""
+    def _assembled(self, found: list[RuleFound]) -> Iterator[pa.Table]:
+        """Matches or timeouts of all patterns as one table, if there are any; only the rows that they took are looked
+        at."""
+        if not found:
+            return
         assert self.rows is not None and self.group is not None
-        needed = np.unique(found.row)
-        rows = self.rows.take(pa.array(one.rows[needed])).combine_chunks()
+        needed = np.unique(np.concatenate([one.found.row for one in found]))
+        rows = self.rows.take(pa.array(needed)).combine_chunks()
         nothing = np.zeros(len(needed), np.int64)
         events = Arranged(
             rows,
@@ -287,15 +265,13 @@ class RulesBucket(PendingEvents):
             nothing,
             nothing,
             SpanUnit.MICROSECOND,
-            ordinals=one.ordinals[needed],
         )
-        local = replace(found, row=np.searchsorted(needed, found.row))
-        rule = one.instance.rule
-        return in_slots(assemble_rule(events, local, rule.shape), rule, self.work.schema)
+        local = [replace(one, found=replace(one.found, row=np.searchsorted(needed, one.found.row))) for one in found]
+        yield in_schema(assemble_rules(events, local), self.work.schema)
 
     def deadline(self) -> int | None:
         """The next moment of the watermark at which something may be decided."""
-        moments = [self.first_pending(), *(one.matcher.deadline() for one in self.runs)]
+        moments = [self.first_pending(), *(one.matcher.deadline() for one in self.runs), *self.row_runs.deadlines()]
         return min((moment for moment in moments if moment is not None), default=None)
 
     def refuse(self, key: bytes, time: int | None, watermark: int | None) -> tuple[pa.Table, bool]:
@@ -304,8 +280,9 @@ class RulesBucket(PendingEvents):
         refused = self.refuse_due(key, time, watermark, self.work.shown)
         if time is None:
             is_held = refused is None or not refused.num_rows
+            kept = self.row_runs.dropped(key)
             if is_held:
-                refused = self._held_by(key)
+                refused = max(self._held_by(key), *kept, key=len)  # rules keep the same rows, some of them fewer
             for one in self.runs:
                 one.matcher.drop(slot_of(one.keys, key))
             return refused, is_held
@@ -327,8 +304,14 @@ class RulesBucket(PendingEvents):
             held |= set(one.rows[mine].tolist())
         return self.rows.take(pa.array(sorted(held), pa.int64())).select(list(self.work.shown))
 
-    def _stopping(self, one: RuleRuns) -> _Stopping:
-        return _Stopping(self, one)
+    def _stopping(self, one: RuleRuns) -> Callable[[int, int], str]:
+        """What an error says of the place where the engine stops while time moves on."""
+
+        def where(slot: int, event: int) -> str:
+            self.stopped = one.keys[slot].as_py(), None
+            return "as time moves on"
+
+        return where
 
     def _named(self, one: RuleRuns) -> AbstractContextManager[None]:
         return named(f"rule {one.instance.rule.shape.rule!r}")
@@ -355,9 +338,15 @@ class RulesBucket(PendingEvents):
     def to_bytes(self) -> bytes:
         """All of the bucket, tidied."""
         self.tidy()
-        head = {"watermark": self.watermark, "group": self.group, "instances": [o.instance.name for o in self.runs]}
+        instances = [*((one.instance.name, one.to_parts()) for one in self.runs), *self.row_runs.to_parts()]
+        head = {
+            "watermark": self.watermark,
+            "group": self.group,
+            "instances": [name for name, _ in instances],
+            "histories": sorted(self.histories),
+        }
         tables = [b"" if table is None else table_bytes(table) for table in (self.rows, self.pending)]
-        return written(head, [*tables, *(part for one in self.runs for part in one.to_parts())])
+        return written(head, [*tables, *(part for _, parts in instances for part in parts)])
 
     @classmethod
     def from_bytes(cls, work: RulesWork, saved: bytes, what: str) -> RulesBucket:
@@ -365,28 +354,18 @@ class RulesBucket(PendingEvents):
         head, (rows, pending, *parts) = read(saved, what)
         bucket = cls(work)
         bucket.watermark = head["watermark"]
+        bucket.histories = set(head.get("histories", ()))
         if head["group"] is not None:
             bucket._begin(head["group"])
-        known = {name: parts[4 * place : 4 * place + 4] for place, name in enumerate(head["instances"])}
+        known = {name: parts[PARTS * place :][:PARTS] for place, name in enumerate(head["instances"])}
         for one in bucket.runs:
             if one.instance.name in known:
                 one.with_parts(known[one.instance.name])
+        bucket.row_runs.go_on(known, what)
         bucket.rows = table_from(rows) if rows else None
         bucket.pending = table_from(pending) if pending else None
         bucket._tidy = bucket._size()
         return bucket
-
-
-class _Stopping:
-    """What an error says of the place where the engine stops while time moves on."""
-
-    def __init__(self, bucket: RulesBucket, one: RuleRuns) -> None:
-        self.bucket = bucket
-        self.one = one
-
-    def __call__(self, slot: int, event: int) -> str:
-        self.bucket.stopped = self.one.keys[slot].as_py(), None
-        return "as time moves on"
 
 
 def _together(tables: list[pa.Table]) -> pa.Table:

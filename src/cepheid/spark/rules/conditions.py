@@ -1,14 +1,15 @@
 """The bits of an event: one for each distinct condition of a set of rules, 64 in a word.
 
 In: the distinct own-event conditions of all rules, by number. Out: Columns that Spark computes, and in the workers the
-words of a table. Conditions of comparisons and logic are computed by the workers on whole columns (`holding`, where the
-measurement is); whatever else a condition may be, and whatever may fail on a row, is computed by Spark.
+words of rows. Conditions of comparisons and logic are computed by the workers, once for all rows that they do not tell
+apart (`alike`); whatever else a condition may be, and whatever may fail on a row, is computed by Spark, row by row.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -17,10 +18,11 @@ import pyarrow.compute as pc
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from cepheid.conditions.arrow.alike import Alike
 from cepheid.conditions.arrow.expression import columns_of
 from cepheid.conditions.arrow.holding import Holding, is_portable
 from cepheid.conditions.expression import Expression
-from cepheid.rows.views import WORD, PackedBits
+from cepheid.rows.views import WORD, PackedBits, Signed
 from cepheid.spark.masks import to_column
 from cepheid.spark.workers import mask_name
 
@@ -69,17 +71,58 @@ class Bits:
             made.append(mask.alias(name))
         return made
 
-    def words_of(self, table: pa.Table) -> list[npt.NDArray[np.uint64]]:
-        """The words of a table that has the columns read, and the masks."""
-        holding = Holding(table)
-        packed = PackedBits(self.words, table.num_rows)
+    @cached_property
+    def _alike(self) -> Alike:
+        return Alike.of(part for _, part in self.here)
+
+    def signed(self, table: pa.Table) -> Signed:
+        """The bits of a table's rows; the table has the columns read, and the masks."""
+        masks = [self._mask(table, name) for name in self.masks]
+        sorts, rows = self._alike.sorts(table, [mask.view(np.int64) for mask in masks])
+        holding = Holding(table.select(self.read).take(pa.array(rows)), portable=True)
+        packed = PackedBits(self.words, len(rows))
         for number, part in self.here:
             packed.put(number, holding.of(part))
-        for page, name in enumerate(self.masks):
-            mask = pc.fill_null(table[name], 0).combine_chunks().to_numpy(zero_copy_only=False).astype(np.uint64)
+        for page, mask in enumerate(masks):
+            own = mask[rows]
             for place, number in enumerate(self.by_spark[page * BITS_OF_A_MASK : (page + 1) * BITS_OF_A_MASK]):
-                packed.put(number, mask & np.uint64(1 << place) != 0)
-        return packed.words()
+                packed.put(number, own & np.uint64(1 << place) != 0)
+        return Signed(sorts, dict(enumerate(packed.words())))
+
+    def _mask(self, table: pa.Table, name: str) -> npt.NDArray[np.uint64]:
+        column = pc.fill_null(table[name], 0).combine_chunks()
+        mask: npt.NDArray[np.uint64] = (
+            column.to_numpy(zero_copy_only=False).astype(np.int64, copy=False).view(np.uint64)
+        )
+        return mask
+
+
+BITS = "__bits"
+"""The column that holds the bits of rows on their way: a number for each row, and for each number its words."""
+
+
+def bits_of(signed: Signed, wanted: Mapping[int, int], rows: npt.NDArray[np.int64]) -> pa.DictionaryArray:
+    """Those bits of some rows that are wanted, given as masks by word."""
+    of_sorts = np.stack([signed.words[word] & np.uint64(mask) for word, mask in wanted.items()], axis=1)
+    kind = pa.binary(8 * len(wanted))
+    encoded = pa.Array.from_buffers(kind, len(of_sorts), [None, pa.py_buffer(of_sorts)]).dictionary_encode()
+    numbers = encoded.indices.to_numpy()
+    return pa.DictionaryArray.from_arrays(signed.of_rows(numbers, rows), encoded.dictionary)
+
+
+def numbered_bits(table: pa.Table, wanted: Mapping[int, int]) -> tuple[pa.Table, dict[int, npt.NDArray[np.uint64]]]:
+    """The table with a number for the bits that `bits_of` wrote, and the words of each number. Numbers go by the bits:
+    rows that nothing else tells apart are sorted by them (rule 12)."""
+    encoded = table[BITS].combine_chunks()
+    dictionary = encoded.dictionary
+    values = np.frombuffer(dictionary.buffers()[1], np.int64).reshape(-1, len(wanted))
+    values = values[dictionary.offset : dictionary.offset + len(dictionary)]
+    order = np.lexsort(values.T[::-1])
+    rank = np.empty(len(order), np.int32)
+    rank[order] = np.arange(len(order))
+    numbers = pa.array(rank[encoded.indices.to_numpy()])
+    words = np.ascontiguousarray(values[order].T).view(np.uint64)
+    return table.set_column(table.column_names.index(BITS), BITS, numbers), dict(zip(wanted, words, strict=True))
 
 
 def word_name(word: int) -> str:

@@ -10,6 +10,7 @@ identity of the state is the keys, the order and the columns that travel, not th
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Sequence
 
@@ -23,25 +24,29 @@ from cepheid.errors import InputError, StateError
 from cepheid.explain import Explanation
 from cepheid.explain.rules import explain_rules
 from cepheid.explain.text.document import Record, Section
-from cepheid.options import Asked
-from cepheid.rows.views import ALWAYS, WORD
-from cepheid.rule import AnyRule, Rule, patterns_of, row_patterns_of, written
+from cepheid.options import Asked, Limits
+from cepheid.rows.views import ALWAYS, masks_of
+from cepheid.rule import AnyRule, Rule
 from cepheid.spark.buckets import parallelism, spread_ids
 from cepheid.spark.frames import arrow_schema
 from cepheid.spark.keys import hash_columns
 from cepheid.spark.rules.bound import BoundRules
-from cepheid.spark.rules.bucket import GENERATION, GroupOfRules, Instance, RulesWork
+from cepheid.spark.rules.bucket import GroupOfRules, RulesWork
 from cepheid.spark.rules.conditions import Bits
+from cepheid.spark.rules.instances import Instance
+from cepheid.spark.rules.later import GENERATION, brought
 from cepheid.spark.rules.packing import PackStream, hash_name
 from cepheid.spark.rules.registry import Changes, Registry
 from cepheid.spark.rules.row_rules import column_of
+from cepheid.spark.rules.row_runs import RowInstance, on_stream, refuse_the_end
+from cepheid.spark.rules.texts import written
 from cepheid.spark.rules.workers import Group, group_name
 from cepheid.spark.shipping import mapped
 from cepheid.spark.stream.accounts import OBSERVED, READ, counted, read_rows
 from cepheid.spark.stream.checkpoint.identity import Identity
 from cepheid.spark.stream.checkpoint.layout import Checkpoint
-from cepheid.spark.stream.control import control_lines, ends, moments
-from cepheid.spark.stream.history import WithoutHistory
+from cepheid.spark.stream.control import control_lines, moments, told
+from cepheid.spark.stream.history import Given, bring, bring_later, cells, checked, since
 from cepheid.spark.stream.operator import KIND, LATE, MATCHES, OUTPUT, REJECTED, TIMEOUTS, StreamOperator
 from cepheid.spark.stream.outputs import ComputedRows, OutputRows
 from cepheid.spark.stream.plan import StreamPlan
@@ -51,9 +56,10 @@ from cepheid.spark.workers import BUCKET, PAYLOAD
 RULES = "cepheid.rules"
 """The name of the log, and of the counts of rules in a query's progress."""
 logger = logging.getLogger(RULES)
+_CELLS = f"`{BUCKET}` int, `{PAYLOAD}` binary"
 
 
-class RulesStreamPlan(WithoutHistory):
+class RulesStreamPlan:
     """How a set of rules runs on one streaming DataFrame."""
 
     def __init__(
@@ -65,8 +71,9 @@ class RulesStreamPlan(WithoutHistory):
         buckets: int | None,
         options: Options,
         timing: Timing,
+        limits: Limits | None = None,
     ) -> None:
-        self.given = (rows, order_by, columns, buckets, options, timing)
+        self.given = (rows, order_by, columns, buckets, options, timing, limits)
         if timing.is_arrival:
             rows, order_by = with_arrival(rows, order_by, timing)
         self.timing = timing
@@ -77,12 +84,9 @@ class RulesStreamPlan(WithoutHistory):
             _refuse_columns(plan)
             return plan
 
-        for row_pattern in row_patterns_of(rules):
-            raise InputError(
-                f"{row_pattern}: it is a row pattern, and a set of rules on a stream is of patterns.\n"
-                "  Start a query of its own: RowPattern.parse(…).match(stream).start(…)."
-            )
-        self.bound = BoundRules(rules, rows, order_by, columns, plan_of)
+        self.bound = BoundRules(rules, rows, order_by, columns, plan_of, limits)
+        for row_plan in self.bound.row_plans.values():
+            refuse_the_end(row_plan)
         self.time = EventTime(rows, self.bound.order_by, timing)
         self.buckets_given: int | None = None
         configured = int(self.session.conf.get("spark.sql.shuffle.partitions", "200") or 200)
@@ -94,6 +98,12 @@ class RulesStreamPlan(WithoutHistory):
         self.rejected = 0
         """How many rules of the source cannot be used at present."""
         self.checkpoint: Checkpoint | None = None
+        self.seam: int | None = None
+        """Where the stream begins, if events of a history come before it."""
+
+    @property
+    def rows(self) -> DataFrame:
+        return self.bound.rows
 
     @property
     def session(self) -> SparkSession:
@@ -116,11 +126,13 @@ class RulesStreamPlan(WithoutHistory):
 
     def refuse_keys(self, registry: Registry) -> None:
         """Refuse a rule of a key that the checkpoint does not have."""
-        for name, plan in self.bound.plans.items():
-            if plan.partition_by not in registry.keys:
+        keys = {name: plan.partition_by for name, plan in self.bound.plans.items()}
+        keys |= {name: plan.partition_by for name, plan in self.bound.row_plans.items()}
+        for name, own in keys.items():
+            if own not in registry.keys:
                 known = "; ".join(", ".join(key) or "no key" for key in registry.keys)
                 raise StateError(
-                    f"rule {name!r} has the key {', '.join(plan.partition_by) or 'of all rows'}, but the checkpoint "
+                    f"rule {name!r} has the key {', '.join(own) or 'of all rows'}, but the checkpoint "
                     f"has the keys: {known}.\n  A new key needs a checkpoint of its own: start a second query for it."
                 )
 
@@ -145,6 +157,47 @@ class RulesStreamPlan(WithoutHistory):
         """Go on with the buckets that a checkpoint was written with."""
         self.bucket_ids = ids
 
+    def bring(self, place: Checkpoint, given: Given | None, timeouts: bool) -> None:
+        """Let the events of a history come before those of the stream: all of them at the first start, for new rules at
+        a later one (see `later`)."""
+        if given is not None and self.timing.is_arrival:
+            raise InputError(
+                'history= goes by the time of events, and time="arrival" has none.\n  Leave one of them out.'
+            )
+        is_first = not place.has_begun()
+        registry, changes = self._settled(timeouts)
+        identity = json.dumps([self.identity(timeouts).to_json(), registry.conditions])
+        self.seam = bring(self, place, given if is_first else None, timeouts, identity)
+        if given is None or is_first or not (changes.new or changes.changed):
+            return
+        usable = self.time.guarded(checked(self, given.rows)).where(F.col(REASON) == 0)
+        numbers = self._numbers(registry)
+        rows, marks = brought(self._travelled(usable, registry), registry.generation, self._buckets_by_key())
+        name = bring_later(place, mapped(rows, self._pack(numbers), _CELLS), usable.count() + marks)
+        self.registry, self.changes = registry.with_history(name), changes
+        place.keep_rules(self.registry.to_json())
+
+    def cells(self, rows: DataFrame, timeouts: bool) -> DataFrame:
+        """Rows with a guarded time as cells by bucket."""
+        registry, _ = self._settled(timeouts)
+        return mapped(self._travelled(rows, registry), self._pack(self._numbers(registry)), _CELLS)
+
+    def _settled(self, timeouts: bool) -> tuple[Registry, Changes]:
+        """Which rules run from now on, and what becomes of those that ran."""
+        texts = [str(part) for part in self.bound.conditions()]
+        fingerprints = {name: self._fingerprint(name, timeouts) for name in self.bound.plans}
+        fingerprints |= {name: plan.fingerprint for name, plan in self.bound.row_plans.items()}
+        rules = {rule.name: written(rule) for rule in self.bound.rules}
+        return self.registry.with_rules(fingerprints, texts, rules)
+
+    def _numbers(self, registry: Registry) -> dict[Expression, int]:
+        """The bit of each condition."""
+        texts = {str(part): part for part in self.bound.conditions()}
+        return {texts[text]: number for text, number in registry.conditions.items()}
+
+    def _pack(self, numbers: dict[Expression, int]) -> PackStream:
+        return PackStream(Bits.of(numbers), self._groups(numbers), self.bound.order_by)
+
     def operated(
         self,
         timeouts: bool,
@@ -155,23 +208,19 @@ class RulesStreamPlan(WithoutHistory):
     ) -> DataFrame:
         """The stream after the stateful operator: cells by kind. The checkpoint is told which rules run from now on."""
         assert self.checkpoint is not None and control is not None
-        parts = self.bound.conditions()
-        texts = {str(part): part for part in parts}
-        fingerprints = {name: self._fingerprint(name, timeouts) for name in self.bound.plans}
-        rules = {rule.name: written(rule) for rule in patterns_of(self.bound.rules)}
-        registry, changes = self.registry.with_rules(fingerprints, list(texts), rules)
+        registry, changes = self._settled(timeouts)
         if registry != self.registry:
-            self.checkpoint.keep_rules(registry.to_json())
+            self.checkpoint.keep_rules(registry.to_json(), anew=not self.registry.generation)
         if changes or not self.changes:
             self.changes = changes
         logger.info("rules: %s", changes)
         self.registry = registry
-        numbers = {texts[text]: number for text, number in registry.conditions.items()}
+        numbers = self._numbers(registry)
         lines = control_lines(self.session, control)
-        prepared = self._prepared(numbers, READ, moments(lines, WATERMARKED))
-        pack = PackStream(Bits.of(numbers), self._groups(numbers), self.bound.order_by)
-        packed = mapped(prepared, pack, f"`{BUCKET}` int, `{PAYLOAD}` binary")
-        packed = packed.unionByName(ends(lines, self.bucket_ids, BUCKET, PAYLOAD))
+        packed = mapped(self._prepared(moments(lines, WATERMARKED)), self._pack(numbers), _CELLS)
+        packed = packed.unionByName(told(lines, self.bucket_ids, BUCKET, PAYLOAD))
+        if self.seam is not None or registry.brought:
+            packed = packed.unionByName(cells(lines, registry.brought))
         operator = StreamOperator(self._work(numbers, timeouts, on_error))
         operated = packed.groupBy(BUCKET).transformWithStateInPandas(operator, OUTPUT, "append", "EventTime")
         return operated.observe(OBSERVED, *counted()).observe(RULES, *self._counts())
@@ -197,37 +246,52 @@ class RulesStreamPlan(WithoutHistory):
     def _rules_of(self, key: tuple[str, ...]) -> list[str]:
         return [name for name, plan in self.bound.plans.items() if plan.partition_by == key]
 
+    def _row_rules_of(self, key: tuple[str, ...]) -> list[str]:
+        return [name for name, plan in self.bound.row_plans.items() if plan.partition_by == key]
+
     def _groups(self, numbers: dict[Expression, int]) -> tuple[Group, ...]:
         made = []
         for key in self.registry.keys:
             plans = [self.bound.plans[name] for name in self._rules_of(key)]
+            row_plans = [self.bound.row_plans[name] for name in self._row_rules_of(key)]
             own = {numbers.get(one.own_event, ALWAYS) for plan in plans for one in plan.automaton.predicates}
-            words = sorted({number // WORD for number in own if number != ALWAYS})
-            masks = [sum(1 << number % WORD for number in own if number // WORD == word) for word in words]
-            every = any(plan.all_rows_travel is not None for plan in plans)
-            made.append(Group(key, 0, tuple(words), None if every else tuple(masks), self._held(key)))
+            own |= {numbers.get(one, ALWAYS) for plan in row_plans for one in plan.own}
+            every = bool(row_plans) or any(plan.all_rows_travel is not None for plan in plans)
+            made.append(Group(key, 0, masks_of(sorted(own)), every, self._held(key)))
         return tuple(made)
 
     def _held(self, key: tuple[str, ...]) -> tuple[str, ...]:
         """What travels of events: columns, values that engines compare, arguments of measures."""
         read = {column for name in self._rules_of(key) for column in self.bound.read_by(self.bound.plans[name])}
+        read |= {column for name in self._row_rules_of(key) for column in self.bound.row_plans[name].read}
         return tuple(dict.fromkeys((*self.bound.shown, *self.bound.keys, *self.bound.order_by, *sorted(read))))
 
     def _work(self, numbers: dict[Expression, int], timeouts: bool, on_error: str) -> RulesWork:
         groups = []
         running = {one.rule: one for one in self.registry.running}
+        schema = arrow_schema(self.bound.worker_schema(with_moment=True))
+        shown = self._shown()
         for key, group in zip(self.registry.keys, self._groups(numbers), strict=True):
             instances = [
                 Instance(
                     self.bound.work(name, numbers, timeouts, with_moment=True),
                     running[name].instance,
                     running[name].since,
+                    running[name].waits,
                 )
                 for name in self._rules_of(key)
             ]
-            groups.append(GroupOfRules(key, group.words, self._held(key), tuple(instances)))
-        schema = arrow_schema(self.bound.worker_schema(with_moment=True))
-        shown = self._shown()
+            row_instances = [
+                RowInstance(
+                    on_stream(self.bound.row_plans[name], self.bound.row_work(name, numbers, True), schema, shown),
+                    running[name].instance,
+                    running[name].since,
+                    running[name].waits,
+                )
+                for name in self._row_rules_of(key)
+            ]
+            rows = tuple(row_instances)
+            groups.append(GroupOfRules(key, tuple(group.wanted), self._held(key), tuple(instances), rows))
         identity = self.identity(timeouts).to_json()
         is_arrival = self.timing.is_arrival
         return RulesWork(tuple(groups), self.bound.order_by, schema, timeouts, shown, identity, is_arrival, on_error)
@@ -235,17 +299,26 @@ class RulesStreamPlan(WithoutHistory):
     def _shown(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys((*self.bound.keys, *self.bound.order_by, *self.bound.shown)))
 
-    def _prepared(self, numbers: dict[Expression, int], observed: str, moments: DataFrame) -> DataFrame:
-        """What goes to the workers that pack: columns, what Spark computes, the time, hashes and buckets by key."""
-        bound = self.bound
-        rows = self.time.guarded(bound.rows, moments).observe(observed, *read_rows())
+    def _prepared(self, moments: DataFrame) -> DataFrame:
+        """What goes to the workers that pack of the stream's rows."""
+        rows = self.time.guarded(self.bound.rows, moments).observe(READ, *read_rows())
         rows = rows.where(F.col(REASON).isNotNull())
+        if self.seam is not None:
+            rows = rows.where(since(self.seam))
+        return self._travelled(rows, self.registry)
+
+    def _buckets_by_key(self) -> list[tuple[int, ...]]:
+        each = len(self.bucket_ids) // len(self.registry.keys)
+        return [self.bucket_ids[number * each : (number + 1) * each] for number in range(len(self.registry.keys))]
+
+    def _travelled(self, rows: DataFrame, registry: Registry) -> DataFrame:
+        """What travels of rows with a guarded time: columns, what Spark computes, the time, hashes and buckets by
+        key."""
+        bound, numbers = self.bound, self._numbers(registry)
         bits = Bits.of(numbers)
         schema = bound.rows.schema
         hashes, buckets = [], []
-        each = len(self.bucket_ids) // len(self.registry.keys)
-        for number, key in enumerate(self.registry.keys):
-            own = self.bucket_ids[number * each : (number + 1) * each]
+        for number, (key, own) in enumerate(zip(registry.keys, self._buckets_by_key(), strict=True)):
             columns = hash_columns(schema, key)
             hashes += [one.alias(hash_name(number, part)) for part, one in enumerate(columns)]
             ids = F.array(*[F.lit(one) for one in own])
@@ -257,7 +330,7 @@ class RulesStreamPlan(WithoutHistory):
             *self.time.travelling(),
             *bound.computed(),
             *bits.columns(numbers),
-            F.lit(self.registry.generation).cast("int").alias(GENERATION),
+            F.lit(registry.generation).cast("int").alias(GENERATION),
             *hashes,
             *buckets,
         )
@@ -297,8 +370,11 @@ class RulesStreamPlan(WithoutHistory):
 
     def decides_by_time(self, timeouts: bool) -> bool:
         """Whether time that moves on decides anything of partial matches."""
-        return timeouts or any(
-            position.endings for plan in self.bound.plans.values() for position in plan.automaton.positions
+        endings = (plan.automaton.positions for plan in self.bound.plans.values())
+        return (
+            timeouts
+            or any(position.endings for positions in endings for position in positions)
+            or any(plan.rule.clause.within is not None for plan in self.bound.row_plans.values())
         )
 
     def explain(self) -> Explanation:
