@@ -258,7 +258,12 @@ def test_a_job_file(run: Run) -> None:
         ("", "", ("match.max_ahead=5 months",), "months and years differ in length"),
         ("", "[history]\npath = 'x'", (), "[history] comes before a stream"),
         ("stream = true", "[stream]\ncheckpoint = 'x'\n[history]\nstream = true\npath = 'x'", (), "is a batch"),
-        ("stream = true", "[stream]\ncheckpoint = 'x'\n[history]\nseam = '2025-01-01'", (), "[history] needs a path or a"),
+        (
+            "stream = true",
+            "[stream]\ncheckpoint = 'x'\n[history]\nseam = '2025-01-01'",
+            (),
+            "[history] needs a path or a",
+        ),
         ("stream = true", "[stream]\ncheckpoint = 'x'\n[history]\npath = 'x'\nseam = 5", (), "string or a date with"),
         ("stream = true", "[stream]\ncheckpoint = 'x'\ntrigger = 'often'", (), '"10 seconds", or "available now"'),
     ],

@@ -76,7 +76,7 @@ def test_a_batch_whose_executors_are_killed(cluster: Cluster, tmp_path: Path) ->
 
 
 def test_a_stream_whose_executors_are_killed(cluster: Cluster, tmp_path: Path) -> None:
-    found = beside(tmp_path / "job", 1, Work(batches=20), 3.0, lambda job: cluster.executors(), cluster.driver())
+    found = beside(tmp_path / "job", 1, Work(batches=8), lambda job: cluster.executors(), cluster.driver())
     assert found.problems == []
     assert found.kills >= 3
 
@@ -106,7 +106,7 @@ def test_a_stream_under_dynamic_allocation(cluster: Cluster, tmp_path: Path) -> 
             "spark.dynamicAllocation.executorIdleTimeout": "1s",
         }
     )
-    found = beside(tmp_path / "job", 2, Work(batches=12), 4.0, lambda job: cluster.executors(), environment)
+    found = beside(tmp_path / "job", 2, Work(batches=6), lambda job: cluster.executors(), environment)
     assert found.problems == []
     assert found.kills >= 1
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from syntax.strategies import patterns
 
-from cepheid import InputError, Pattern
+from cepheid import InputError, Pattern, PatternSet
 from cepheid.explain.diagram.lettering import cells, mono_width, sans_width, wrapped
 from cepheid.explain.diagram.picture import picture
 from cepheid.explain.diagram.svg_drawing import to_svg
@@ -197,3 +197,49 @@ def test_pictures_and_explanations_need_neither_numba_nor_pyspark() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
+
+
+# ── sets of rules ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+SHARING = (
+    PatternSet({"one": "a[x > 1] ~> b[y = 'q']", "two": "c[x > 1] ~> d[y <> 'q']"}, partition_by="user")
+    .add("three", "e[x > 1 ] ~> f[z < 1]", partition_by="device")
+    .add("four <&>", "g[z > 1]")
+)
+
+
+def test_a_set_is_drawn_with_what_its_rules_share() -> None:
+    text = str(SHARING.diagram("text"))
+    assert text.startswith("4 rules, 3 keys, 7 conditions, 5 distinct, 1 shared\n")
+    assert "│  one  [1]\n│  two  [1]\n" in text and "│  four <&>\n" in text
+    assert "[1] x > 1  (3 rules)" in text
+    mermaid, dot = str(SHARING.diagram("mermaid")), str(SHARING.diagram("dot"))
+    assert mermaid.count(" --- c0") == dot.count("-> c0") == 3
+    assert "four #lt;#amp;#gt;" in mermaid
+    svg = ElementTree.fromstring(str(SHARING.diagram()))
+    words = [element.text for element in svg.iter() if element.tag.endswith("text")]
+    assert {"one", "two", "three", "four <&>", "user", "device", "x > 1", "3 rules"} <= set(words)
+    assert len([element for element in svg.iter() if element.get("class") == "link"]) == 3
+
+
+def test_hundreds_of_rules_are_drawn_in_few_boxes() -> None:
+    texts = {f"rule {n}": f"a[kind = 'k{n % 17}'] ~> b[n = {n}] ~> c[kind = 'k{n % 5}']" for n in range(300)}
+    rules = PatternSet(texts, partition_by="key")
+    svg = ElementTree.fromstring(str(rules.diagram()))
+    boxes = [element for element in svg.iter() if (element.get("class") or "").startswith("box")]
+    assert 2 <= len(boxes) <= 12
+    names = "\n".join(element.text or "" for element in svg.iter() if element.tag.endswith("title"))
+    assert "rule 299" in names
+    drawn = {element.get("class") for element in svg.iter()}
+    assert {"frame", "box", "condition", "link"} <= drawn
+    counts = [int(line.split()[1]) for line in str(rules.diagram("text")).splitlines() if " rules: " in line]
+    assert sum(counts) == 300
+
+
+def test_a_set_that_shares_nothing_says_so() -> None:
+    alone = PatternSet({"one": "a[x > 1]"}).diagram()
+    assert "no condition is in two rules" in str(alone)
+    with pytest.raises(InputError, match="format='png' is not known"):
+        SHARING.diagram("png")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="the set has no rules"):
+        PatternSet().diagram()

@@ -11,43 +11,46 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from faults.kills import OVER, SLOW_START, Outcome, Work, descendants, kill, text_of, wait_for_work
+from faults.kills import OVER, SLOW_START, Outcome, Work, descendants, kill, last_commit, text_of, wait_for_work
 
 WORKER, EXECUTOR = "pyspark.daemon", "CoarseGrainedExecutorBackend"
 """What the command of a victim holds; the children of a daemon are the workers."""
 CLUSTER = "local-cluster[2,1,512]"
 
 
-def workers(place: Path, seed: int, work: Work, pause: float = 0.8) -> Outcome:
-    """Kill Python workers, now and then the daemon that starts them. `pause`: seconds between two kills, on average."""
-    return beside(place, seed, work, pause, lambda job: descendants(job, WORKER), {})
+AGAIN = 0.3
+"""How often a micro-batch that had to begin anew is hit once more."""
 
 
-def executors(place: Path, seed: int, work: Work, pause: float = 3.0) -> Outcome:
+def workers(place: Path, seed: int, work: Work) -> Outcome:
+    """Kill Python workers, now and then the daemon that starts them."""
+    return beside(place, seed, work, lambda job: descendants(job, WORKER), {})
+
+
+def executors(place: Path, seed: int, work: Work) -> Outcome:
     """Kill one of two executors with its Python workers; Spark starts others."""
-    environment = {"CEPHEID_TEST_MASTER": CLUSTER}
-    return beside(place, seed, work, pause, lambda job: descendants(job, EXECUTOR), environment)
+    return beside(place, seed, work, lambda job: descendants(job, EXECUTOR), {"CEPHEID_TEST_MASTER": CLUSTER})
 
 
 def beside(
-    place: Path,
-    seed: int,
-    work: Work,
-    pause: float,
-    victims: Callable[[int], list[int]],
-    environment: dict[str, str],
+    place: Path, seed: int, work: Work, victims: Callable[[int], list[int]], environment: dict[str, str]
 ) -> Outcome:
-    """Run a job in an environment, and kill its victims while it runs."""
+    """Run a job in an environment, and kill about one of its victims a micro-batch, at random moments of it."""
     chance, kills, starts = random.Random(seed), 0, 0
     events = work.begin(place, seed)
     while True:
         begun = text_of(place / "log")
         job, starts = work.start(place, **environment), starts + 1
         wait_for_work(place, job)
+        length = 1.0  # of a micro-batch
         while job.poll() is None:
-            time.sleep(chance.uniform(0.4, 1.6) * pause)
+            before, start = last_commit(place), time.monotonic()
+            time.sleep(chance.uniform(0.0, length))
             found = victims(job.pid)
             kills += bool(found) and kill(chance.choice(found))
+            if chance.random() > AGAIN:
+                wait_for_work(place, job)
+                length = min(3.0, (time.monotonic() - start) / max(1, last_commit(place) - before))
         said = text_of(place / "log")[len(begun) :]
         if job.returncode == 0 or OVER in said:
             return Outcome(kills, work.problems(place, events, driver_lives=starts == 1))

@@ -7,10 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cepheid.automaton.construction import build
-from cepheid.automaton.dropping import why_all_rows_travel
-from cepheid.conditions import bind
-from cepheid.conditions.expression import TRUE, Expression
+from cepheid.explain.sharing import conditions_of, key_text
 from cepheid.explain.text.document import Explanation, Record, Section
 from cepheid.rule import AnyRule, RowRule
 from cepheid.syntax.notation import to_text
@@ -20,42 +17,29 @@ _FEW = 20
 
 def explain_rules(rules: Sequence[AnyRule], execution: Section | None = None) -> Explanation:
     """What a set of rules is, and what its rules have in common."""
-    used: dict[Expression, list[str]] = {}
-    asked, by_key, seeing_all = 0, dict[tuple[str, ...], list[str]](), list[Record]()
+    known = conditions_of(rules)
+    by_key: dict[tuple[str, ...], list[str]] = {}
     for rule in rules:
         by_key.setdefault(rule.partition_by, []).append(rule.name)
-        if isinstance(rule, RowRule):
-            seeing_all.append(Record("", ((rule.name, "a row pattern is a sequence of adjacent rows"),)))
-            continue
-        automaton = build(rule.tree, bind(rule.tree, None))
-        own = [predicate.own_event for predicate in automaton.predicates if predicate.own_event != TRUE]
-        asked += len(own)
-        for part in dict.fromkeys(own):
-            used.setdefault(part, []).append(rule.name)
-        reason = why_all_rows_travel(automaton)
-        if reason is not None:
-            seeing_all.append(Record("", ((rule.name, reason),)))
-    shared = sorted((names, str(part)) for part, names in used.items() if len(names) > 1)
+    shared = sorted((names, str(part)) for part, names in known.used.items() if len(names) > 1)
     shared.sort(key=lambda one: -len(one[0]))
     sections = [
         Section("rules", records=tuple(Record(rule.name, _facts(rule)) for rule in rules)),
         Section(
             "keys",
             ("Rows are moved and sorted once for each key.",),
-            records=tuple(
-                Record("", ((", ".join(key) or "no key: all rows are one sequence", _listed(names)),))
-                for key, names in by_key.items()
-            ),
+            records=tuple(Record("", ((key_text(key), _listed(names)),)) for key, names in by_key.items()),
         ),
         Section(
             "conditions",
-            (f"{asked} conditions, {len(used)} of them distinct: each is computed once.",),
+            (f"{known.asked} conditions, {len(known.used)} of them distinct: each is computed once.",),
             records=tuple(Record("", ((text, _listed(names)),)) for names, text in shared[:_FEW]),
         ),
     ]
-    if seeing_all:
+    if known.seeing_all:
+        seeing_all = tuple(Record("", (one,)) for one in known.seeing_all.items())
         sentence = "These rules see every row of their key, so no row can be left out:"
-        sections.append(Section("all rows", (sentence,), records=tuple(seeing_all)))
+        sections.append(Section("all rows", (sentence,), records=seeing_all))
     if execution is not None:
         sections.append(execution)
     return Explanation(f"{len(rules)} rules", tuple(sections))

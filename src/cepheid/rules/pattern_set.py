@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from cepheid.conditions.expression import Name
 from cepheid.errors import InputError
@@ -23,6 +23,7 @@ from cepheid.rules.texts import pattern_of
 
 if TYPE_CHECKING:
     from cepheid.explain import Explanation
+    from cepheid.explain.diagram.formats import Diagram
     from cepheid.rules.found import FoundByRules
     from cepheid.spark.batch import DataFrame
     from cepheid.spark.rules.batch import RulesInDataFrame
@@ -219,6 +220,14 @@ class PatternSet:
 
         self._refuse_empty()
         return explain_rules(tuple(self))
+
+    def diagram(self, format: Literal["svg", "mermaid", "dot", "text"] = "svg") -> Diagram:
+        """Draw which rules share which conditions and keys, as the other diagrams (`Pattern.diagram`) are drawn. Many
+        rules are put together: those whose most common condition is the same."""
+        from cepheid.explain.diagram.rules import draw
+
+        self._refuse_empty()
+        return draw(tuple(self), format)
 
     @property
     def names(self) -> tuple[str, ...]:

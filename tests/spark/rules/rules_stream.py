@@ -32,8 +32,10 @@ from cepheid.rows.views import ALWAYS, View, masks_of, words_of
 from cepheid.spark.keys import HASHES
 from cepheid.spark.row_workers import MATCH_NUMBER
 from cepheid.spark.rules.bound import RuleWork
-from cepheid.spark.rules.bucket import GENERATION, GroupOfRules, Instance, RulesWork
+from cepheid.spark.rules.bucket import GroupOfRules, RulesWork
 from cepheid.spark.rules.conditions import BITS_OF_A_MASK, Bits
+from cepheid.spark.rules.instances import Instance
+from cepheid.spark.rules.later import BROUGHT, GENERATION, MARK
 from cepheid.spark.rules.packing import PackStream, hash_name
 from cepheid.spark.rules.registry import Registry
 from cepheid.spark.rules.row_rules import RowRuleWork, column_of
@@ -58,8 +60,9 @@ class RulesStream:
         self.watermark_ms = 0
         self.found: dict[str, list[dict[str, Any]]] = {"matches": [], "timeouts": [], "late": [], "rejected": []}
 
-    def start(self, rules: Mapping[str, PatternTree | RowPattern]) -> None:
-        """Start, or start again with the same state, with these rules."""
+    def start(self, rules: Mapping[str, PatternTree | RowPattern], with_history: bool = False) -> None:
+        """Start, or start again with the same state, with these rules; new ones begin with the history that `bring`
+        brings, if there is one."""
         bound, row_tables = {}, {}
         for name, tree in rules.items():
             if isinstance(tree, RowPattern):
@@ -76,6 +79,8 @@ class RulesStream:
         prints = {name: tables.fingerprint for name, tables in bound.items()}
         prints |= {name: str(tables.bound.pattern) for name, tables in row_tables.items()}
         self.registry, self.changes = self.registry.with_rules(prints, list(parts))
+        if with_history:
+            self.registry = self.registry.with_history("a history")
         numbers = {parts[text]: number for text, number in self.registry.conditions.items()}
         self.numbers = numbers
         running = {one.rule: one for one in self.registry.running}
@@ -87,7 +92,8 @@ class RulesStream:
             view = View(tables.for_workers(), bits, why_all_rows_travel(tables.automaton) is not None)
             shape = RuleShape(name, tables.automaton.variables, names, None, (), keys, True)
             work = RuleWork(view, tuple(map(column_of, tables.columns)), shape)
-            instances.append(Instance(work, running[name].instance, running[name].since))
+            one = running[name]
+            instances.append(Instance(work, one.instance, one.since, one.waits))
         row_instances = []
         for name, row in row_tables.items():
             bits = tuple(ALWAYS if part == TRUE else numbers[part] for part in own[name])
@@ -108,7 +114,8 @@ class RulesStream:
                 order_by=self.order_by,
                 kept=(*names, *HASHES, TIME),
             )
-            row_instances.append((on_stream, running[name].instance, running[name].since))
+            started = running[name]
+            row_instances.append((on_stream, started.instance, started.since, started.waits))
         every = bool(row_tables) or any(one.rule.view.sees_all_rows for one in instances)
         group = Group((self.key,), 0, masks_of(sorted(seen)), every, (*names, *self.computed))
         self.pack = PackStream(Bits.of(numbers), (group,), self.order_by)
@@ -135,7 +142,24 @@ class RulesStream:
             self._take(self.tester.setWatermark(watermark))
         if not rows.num_rows:
             return
-        for batch in self.pack(self._prepared(rows).combine_chunks().to_batches()):
+        self._pack(self._prepared(rows), forget)
+
+    def bring(self, history: pa.Table, rows: pa.Table, forget: bool = False) -> None:
+        """A micro-batch with the history of the rules that began last, and some rows of the stream."""
+        prepared = self._prepared(history)
+        generation = np.full(history.num_rows, -self.registry.generation, np.int32)
+        prepared = _changed(prepared, REASON, pa.array(np.full(history.num_rows, BROUGHT, np.int8)))
+        prepared = _changed(prepared, GENERATION, pa.array(generation))
+        marks = {
+            REASON: pa.array([MARK] * BUCKETS, pa.int8()),
+            GENERATION: pa.array([-self.registry.generation] * BUCKETS, pa.int32()),
+            group_name(0): pa.array(range(BUCKETS), pa.int32()),
+        }
+        parts = [prepared, pa.table(marks), self._prepared(rows)]
+        self._pack(pa.concat_tables(parts, promote_options="default"), forget)
+
+    def _pack(self, prepared: pa.Table, forget: bool) -> None:
+        for batch in self.pack(prepared.combine_chunks().to_batches()):
             for bucket, cell in zip(batch.column(BUCKET).to_pylist(), batch.column(PAYLOAD).to_pylist(), strict=True):
                 self._feed(bucket, cell, forget)
 
@@ -176,3 +200,7 @@ class RulesStream:
         for name, column in added.items():
             rows = rows.append_column(name, column)
         return rows
+
+
+def _changed(table: pa.Table, name: str, column: pa.Array) -> pa.Table:
+    return table.set_column(table.column_names.index(name), name, column)

@@ -110,3 +110,17 @@ def test_many_conditions_need_several_words(spark: SparkSession) -> None:
         )
         assert counts[name] == single.matches.count()
     assert "150 rules" in str(found.explain())
+
+
+def test_ties_go_by_what_the_events_hold(spark: SparkSession) -> None:
+    """Events of one key and moment, some of which differ only in what does not travel: whatever their order, the answer
+    is the same, and it is that of memory where the columns tell them apart."""
+    rows = [{"k": "x", "t": 1 + n // 6, "n": n % 3, "name": "ab"[n % 2]} for n in range(24)]
+    rules = PatternSet({"pair": "a[name = 'a'] ~> b[name = 'b']", "three": "a[n > 0]{3}"}, partition_by="k")
+
+    def found(rows: list[dict[str, Any]], **more: Any) -> list[Any]:
+        matches = rules.match(spark.createDataFrame(rows), order_by="t", buckets=2, **more).matches
+        return sorted((row["rule"], row["match_id"], str(row["events"])) for row in matches.collect())
+
+    assert found(rows, columns="t") == found(rows[::-1], columns="t")
+    assert found(rows) == found(rows[1::2] + rows[::2])

@@ -111,9 +111,20 @@ class State:
             if params[l.P_COUNT] == l.NEVER and params[l.P_WITHIN] != l.NEVER:
                 reaches &= pool.slots[:, place + 1] > moment - params[l.P_WITHIN]
             stays |= reaches
-        if stays.all():
-            return stays
-        self._free_timers(pool.slots[~stays][:, [l.K_TIMERS, l.K_COUNT_TIMERS]].ravel())
+        self._remove(~stays)
+        return stays
+
+    def only(self, stays: npt.NDArray[np.bool_]) -> None:
+        """Drop all partitions but these, with what is known of them; slots are numbered anew in their order."""
+        self.drop(np.flatnonzero(~stays))
+        self._remove(~stays)
+
+    def _remove(self, goes: npt.NDArray[np.bool_]) -> None:
+        """Remove slots without runs."""
+        if not goes.any():
+            return
+        pool, stays = self.pool, ~goes
+        self._free_timers(pool.slots[goes][:, [l.K_TIMERS, l.K_COUNT_TIMERS]].ravel())
         self.next_ordinal = self.next_ordinal[stays]
         self.pool = pool._replace(
             lists=np.ascontiguousarray(pool.lists[stays]),
@@ -124,7 +135,6 @@ class State:
             new_number = np.cumsum(stays, dtype=np.int32) - 1
             pool.owner[:] = np.where(pool.owner < len(stays), new_number[np.minimum(pool.owner, len(stays) - 1)], 0)
         self.index()
-        return stays
 
     def index(self) -> None:
         """Chain all runs anew by what they are looked up by."""

@@ -7,7 +7,7 @@ Rules come and go while the state lives. Each rule that runs is an *instance* wi
 removed and comes back is another instance. State is kept by instance; what belongs to none of the present ones is
 dropped when the bucket is read. Each event carries the number of the *generation* of the set in which it came, and an
 instance sees only events of its own generation and later ones: so what it finds is what it would find alone on the
-events of its lifetime, whatever the bits of earlier events meant.
+events of its lifetime, whatever the bits of earlier events meant. It may also begin with a history (`later`).
 """
 
 from __future__ import annotations
@@ -26,47 +26,33 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepheid.engine.assignments import Assignments, Integers
-from cepheid.engine.matcher import Matcher
+from cepheid.engine.assignments import Assignments
 from cepheid.engine.runs.live import count_live, events_held, live
-from cepheid.engine.runs.snapshot import restore, snapshot
 from cepheid.rows.arrange import Arranged, arrange
 from cepheid.rows.rule_matches import RuleFound, assemble_rules, in_schema
 from cepheid.rows.views import Signed, integers
 from cepheid.rule import named
 from cepheid.spark.keys import HASHES
-from cepheid.spark.rules.bound import RuleWork
 from cepheid.spark.rules.conditions import word_name
+from cepheid.spark.rules.instances import RuleInstance, RuleRuns
+from cepheid.spark.rules.later import GENERATION, each_once, marks_in
 from cepheid.spark.rules.row_runs import PARTS, Due, RowInstance, RowRuns
 from cepheid.spark.stream.state.format import read, table_bytes, table_from, written
 from cepheid.spark.stream.state.pending import (
     FEW,
     Decided,
     PendingEvents,
-    hashes_bytes,
-    hashes_from,
     key_hashes,
     slot_of,
     slots_of,
 )
 from cepheid.syntax.tree import SpanUnit
 
-GENERATION, GROUP = "__step", "__group"
-"""Columns of events on their way: the generation of the set in which they came, and the number of their key."""
+GROUP = "__group"
+"""A column of events on their way: the number of their key."""
 
 Listed: TypeAlias = list[RuleFound] | None
 """Where what is decided goes; None where it has been told already."""
-
-
-@dataclass(frozen=True, slots=True)
-class Instance:
-    """A rule that runs."""
-
-    rule: RuleWork
-    name: str
-    """Tells it from every other instance, also of the same rule."""
-    since: int
-    """The generation in which it began."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +64,7 @@ class GroupOfRules:
     """The words that have bits of its rules."""
     held: tuple[str, ...]
     """The columns that matches need of the events that they took."""
-    instances: tuple[Instance, ...]
+    instances: tuple[RuleInstance, ...]
     row_instances: tuple[RowInstance, ...] = ()
 
 
@@ -124,37 +110,6 @@ def _unpacked(packed: bytes) -> RulesWork:
     return RulesWork(**pickle.loads(zlib.decompress(packed)))
 
 
-class RuleRuns:
-    """The live runs of one instance, and which of the bucket's rows they hold."""
-
-    def __init__(self, instance: Instance) -> None:
-        self.instance = instance
-        self.matcher = Matcher(instance.rule.view.tables)
-        self.keys: pa.Array = pa.array([], pa.binary(16))
-        """The key of each slot, as its hash."""
-        self.rows: Integers = np.zeros(0, np.int64)
-        """For each event that the matcher holds, its row in the bucket."""
-        self.ordinals: Integers = np.zeros(0, np.int64)
-        """The same, its number among those that key and order do not tell apart."""
-
-    def tidy(self, watermark: int) -> None:
-        """Forget the events that nothing holds and the keys that would be the same if they began anew."""
-        self.keys = self.keys.filter(pa.array(self.matcher.forget(watermark)))
-        kept = self.matcher.keep()
-        self.rows, self.ordinals = self.rows[kept], self.ordinals[kept]
-
-    def to_parts(self) -> list[bytes]:
-        """All of it as bytes."""
-        return [snapshot(self.matcher), hashes_bytes(self.keys), self.rows.tobytes(), self.ordinals.tobytes()]
-
-    def with_parts(self, parts: list[bytes]) -> RuleRuns:
-        """What `to_parts` wrote."""
-        self.matcher = restore(self.matcher, parts[0])
-        self.keys = hashes_from(parts[1])
-        self.rows, self.ordinals = (np.frombuffer(part, np.int64).copy() for part in parts[2:])
-        return self
-
-
 class RulesBucket(PendingEvents):
     """The live state of one bucket. Which key it belongs to is known with its first event."""
 
@@ -166,6 +121,9 @@ class RulesBucket(PendingEvents):
         """The rows of the events that some rule holds."""
         self.runs: list[RuleRuns] = []
         self.row_runs = RowRuns()
+        self.histories: set[int] = set()
+        """The generations whose history has come."""
+        self._marks = 0
         self._tidy = 0
 
     @property
@@ -177,6 +135,10 @@ class RulesBucket(PendingEvents):
         """Let further events wait for the watermark. Another set of rules may have brought other columns."""
         if self.group is None:
             self._begin(int(events[GROUP][0].as_py()))
+        came = events.num_rows
+        events, generations = marks_in(events)
+        self._marks += came - events.num_rows
+        self.histories |= generations
         self.pending = events if self.pending is None else _together([self.pending, events])
 
     def _begin(self, group: int) -> None:
@@ -186,7 +148,7 @@ class RulesBucket(PendingEvents):
 
     def advance(self, watermark: int, is_end: bool = False) -> Decided:
         """Handle what the watermark has passed, and let time move on to it; at the end of the input, everything."""
-        self.handled = 0
+        self.handled, self._marks = self._marks, 0
         matches: list[RuleFound] = []
         timeouts: list[RuleFound] = []
         of_row_patterns = self._move(watermark, matches, timeouts)
@@ -208,6 +170,7 @@ class RulesBucket(PendingEvents):
 
     def catch_up(self, watermark: int) -> None:
         """The same, where what is decided has been told already."""
+        self._marks = 0
         self._move(watermark, None, None)
         self._forget()
 
@@ -226,6 +189,8 @@ class RulesBucket(PendingEvents):
         if due is None:
             return None
         assert self.group is not None
+        self.handled += due.num_rows
+        due = each_once(due, self.work.shown)
         group = self.work.groups[self.group]
         events = arrange(due, group.partition_by, self.work.order_by, by_all_columns=True)
         words = {
@@ -239,13 +204,12 @@ class RulesBucket(PendingEvents):
         held = [name for name in group.held if name in due.column_names]
         rows = events.taken(held, np.arange(due.num_rows))
         self.rows = rows if self.rows is None else _together([self.rows, rows])
-        self.handled += due.num_rows
         for one in self.runs:
-            is_own = generation >= one.instance.since
+            is_own = one.instance.sees(generation, self.histories)
             if is_own.any():
                 with self._named(one):
                     self._feed(one, events, signed, is_own, first, matches, timeouts)
-        return Due(events, signed, generation)
+        return Due(events, signed, generation, frozenset(self.histories))
 
     def _feed(
         self,
@@ -375,7 +339,12 @@ class RulesBucket(PendingEvents):
         """All of the bucket, tidied."""
         self.tidy()
         instances = [*((one.instance.name, one.to_parts()) for one in self.runs), *self.row_runs.to_parts()]
-        head = {"watermark": self.watermark, "group": self.group, "instances": [name for name, _ in instances]}
+        head = {
+            "watermark": self.watermark,
+            "group": self.group,
+            "instances": [name for name, _ in instances],
+            "histories": sorted(self.histories),
+        }
         tables = [b"" if table is None else table_bytes(table) for table in (self.rows, self.pending)]
         return written(head, [*tables, *(part for _, parts in instances for part in parts)])
 
@@ -385,6 +354,7 @@ class RulesBucket(PendingEvents):
         head, (rows, pending, *parts) = read(saved, what)
         bucket = cls(work)
         bucket.watermark = head["watermark"]
+        bucket.histories = set(head.get("histories", ()))
         if head["group"] is not None:
             bucket._begin(head["group"])
         known = {name: parts[PARTS * place :][:PARTS] for place, name in enumerate(head["instances"])}

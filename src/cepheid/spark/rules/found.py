@@ -6,12 +6,16 @@ In: a plan. Out: one query for all rules and outputs, which may follow a source 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from datetime import datetime
 from typing import Any
+
+from pyspark.sql import DataFrame
 
 from cepheid.explain import Explanation
 from cepheid.spark.rules.query import RulesQuery, Source
 from cepheid.spark.rules.stream_plan import RulesStreamPlan
+from cepheid.spark.stream.history import history_given
 from cepheid.spark.stream.operator import LATE, MATCHES, REJECTED, TIMEOUTS
 from cepheid.spark.stream.query import Starting
 from cepheid.spark.stream.sinks import Sink
@@ -38,6 +42,8 @@ class RulesInStream:
         flush: bool = False,
         on_error: str = "stop",
         idle: str | None = None,
+        history: DataFrame | Callable[[], DataFrame] | None = None,
+        seam: datetime | str | None = None,
     ) -> RulesQuery:
         """Start one query for all rules, and return it. The arguments are those of `FoundInStream.start`, and:
 
@@ -48,10 +54,16 @@ class RulesInStream:
         `rules=directory("rules/")` follows the files of a directory: a change is taken up between two micro-batches, in
         this process. A rule that cannot be used is left out: it goes to `rejected_rules` (`file`, `reason`), to the log
         `cepheid.rules` and to `query.rejected`, and the others go on.
+
+        `history` is a batch DataFrame with the columns of the stream, or a function that gives one. At the first start
+        its events come before those of the stream, up to the `seam`. Later it is read for rules that are new or
+        changed: these see each event once, whether it is in the history, or the stream reads it from then on, or both.
+        A function is called each time, so that it finds the latest events.
         """
+        before = history_given(history, seam)
         sinks = {MATCHES: matches, TIMEOUTS: timeouts, LATE: late, REJECTED: rejected}
         given = {kind: sink for kind, sink in sinks.items() if sink is not None}
-        how = Starting(checkpoint, given, trigger, name, flush, on_error, idle)
+        how = Starting(checkpoint, given, trigger, name, flush, on_error, idle, before)
         return RulesQuery(self.plan, how, rules, rejected_rules)
 
     def explain(self) -> Explanation:

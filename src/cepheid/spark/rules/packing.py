@@ -10,8 +10,9 @@ import pyarrow as pa
 
 from cepheid.rows.views import Signed
 from cepheid.spark.keys import HASHES
-from cepheid.spark.rules.bucket import GENERATION, GROUP
+from cepheid.spark.rules.bucket import GROUP
 from cepheid.spark.rules.conditions import word_name
+from cepheid.spark.rules.later import GENERATION, MARK
 from cepheid.spark.rules.workers import Group, PackRules
 from cepheid.spark.stream.time import REASON, TIME
 
@@ -23,12 +24,13 @@ def hash_name(group: int, part: int) -> str:
 
 @dataclass(frozen=True)
 class PackStream(PackRules):
-    """Makes cells of the rows of a micro-batch. Rejected rows go with the first key only."""
+    """Makes cells of the rows of a micro-batch. Rejected rows go with the first key only, marks with every key."""
 
     def rows(self, table: pa.Table, signed: Signed, number: int) -> npt.NDArray[np.int64]:
         """The rows that some rule of a key wants; with those of the first key, the rejected ones."""
-        is_rejected = table[REASON].to_numpy() != 0
-        rows = self.groups[number].rows(signed, table.num_rows, is_rejected)
+        reasons = table[REASON].to_numpy()
+        is_rejected = reasons > 0
+        rows = self.groups[number].rows(signed, table.num_rows, is_rejected | (reasons == MARK))
         return rows if number == 0 else rows[~is_rejected[rows]]
 
     def columns(self, table: pa.Table, number: int) -> pa.Table:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from cepheid.errors import StateError
 from cepheid.rule import AnyRule
@@ -33,6 +33,8 @@ class Running:
     since: int
     text: str = ""
     """The rule as it was last seen, so that it can go on while its source cannot be read; nothing if it has no text."""
+    waits: bool = False
+    """Whether it begins with a history that is brought to it (see `later`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,8 @@ class Registry:
     running: tuple[Running, ...]
     conditions: dict[str, int]
     """The bit of each condition, by its text."""
+    brought: tuple[str, ...] = ()
+    """The ids of the histories that were brought to rules which were added later."""
 
     @classmethod
     def empty(cls, keys: Iterable[tuple[str, ...]]) -> Registry:
@@ -113,7 +117,7 @@ class Registry:
             if old is None:
                 running.append(Running(name, print_, uuid.uuid4().hex, generation, text))
             else:
-                running.append(Running(name, print_, old.instance, old.since, text))
+                running.append(replace(old, rule=name, text=text))
         numbers = {text: self.conditions[text] for text in conditions if text in self.conditions}
         taken, following = set(numbers.values()), 0
         for text in conditions:
@@ -124,7 +128,12 @@ class Registry:
                 taken.add(following)
         if tuple(running) == self.running and numbers == self.conditions:
             return self, changes
-        return Registry(self.keys, generation, tuple(running), numbers), changes
+        return replace(self, generation=generation, running=tuple(running), conditions=numbers), changes
+
+    def with_history(self, name: str) -> Registry:
+        """The registry in which the latest rules begin with the history of that id."""
+        running = (replace(one, waits=True) if one.since == self.generation else one for one in self.running)
+        return replace(self, running=tuple(running), brought=(*self.brought, name))
 
     def to_json(self) -> str:
         """The registry as one line of text."""
@@ -142,7 +151,7 @@ class Registry:
                 )
             keys = tuple(tuple(key) for key in known["keys"])
             running = tuple(Running(**one) for one in known["running"])
-            return cls(keys, known["generation"], running, known["conditions"])
+            return cls(keys, known["generation"], running, known["conditions"], tuple(known.get("brought", ())))
         except (ValueError, TypeError, KeyError) as error:
             raise StateError(
                 "what the checkpoint says of its rules is damaged.\n"

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +32,7 @@ from cepheid.rows.views import Signed
 from cepheid.rule import named
 from cepheid.spark.keys import HASHES
 from cepheid.spark.row_workers import MASK
+from cepheid.spark.rules.instances import Instance
 from cepheid.spark.rules.row_rules import RowRulePlan, RowRuleWork
 from cepheid.spark.stream.state.pending import PendingEvents
 from cepheid.spark.stream.state.row_bucket import BucketRows, RowStreamWork
@@ -50,6 +52,8 @@ class Due:
     events: Arranged
     signed: Signed
     generation: npt.NDArray[np.int64]
+    histories: frozenset[int]
+    """The generations whose history has come."""
 
 
 @dataclass(frozen=True)
@@ -124,13 +128,7 @@ def on_stream(plan: RowRulePlan, work: RowRuleWork, schema: pa.Schema, shown: tu
     )
 
 
-@dataclass(frozen=True, slots=True)
-class RowInstance:
-    """A row pattern that runs, as `bucket.Instance` is a pattern that runs."""
-
-    rule: RowRuleOnStream
-    name: str
-    since: int
+RowInstance: TypeAlias = Instance[RowRuleOnStream]
 
 
 class RowRuns:
@@ -151,7 +149,7 @@ class RowRuns:
         for instance, bucket in zip(self.instances, self.buckets, strict=True):
             rows = None
             if due is not None:
-                is_own = due.generation >= instance.since
+                is_own = instance.sees(due.generation, due.histories)
                 rows = instance.rule.rows_of(due, is_own) if is_own.any() else None
             before = bucket.watermark
             assert instance.rule.rule is not None

@@ -10,6 +10,7 @@ identity of the state is the keys, the order and the columns that travel, not th
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Sequence
 
@@ -30,8 +31,10 @@ from cepheid.spark.buckets import parallelism, spread_ids
 from cepheid.spark.frames import arrow_schema
 from cepheid.spark.keys import hash_columns
 from cepheid.spark.rules.bound import BoundRules
-from cepheid.spark.rules.bucket import GENERATION, GroupOfRules, Instance, RulesWork
+from cepheid.spark.rules.bucket import GroupOfRules, RulesWork
 from cepheid.spark.rules.conditions import Bits
+from cepheid.spark.rules.instances import Instance
+from cepheid.spark.rules.later import GENERATION, brought
 from cepheid.spark.rules.packing import PackStream, hash_name
 from cepheid.spark.rules.registry import Changes, Registry
 from cepheid.spark.rules.row_rules import column_of
@@ -42,8 +45,8 @@ from cepheid.spark.shipping import mapped
 from cepheid.spark.stream.accounts import OBSERVED, READ, counted, read_rows
 from cepheid.spark.stream.checkpoint.identity import Identity
 from cepheid.spark.stream.checkpoint.layout import Checkpoint
-from cepheid.spark.stream.control import control_lines, ends, moments
-from cepheid.spark.stream.history import WithoutHistory
+from cepheid.spark.stream.control import control_lines, moments, told
+from cepheid.spark.stream.history import Given, bring, bring_later, cells, checked, since
 from cepheid.spark.stream.operator import KIND, LATE, MATCHES, OUTPUT, REJECTED, TIMEOUTS, StreamOperator
 from cepheid.spark.stream.outputs import ComputedRows, OutputRows
 from cepheid.spark.stream.plan import StreamPlan
@@ -53,9 +56,10 @@ from cepheid.spark.workers import BUCKET, PAYLOAD
 RULES = "cepheid.rules"
 """The name of the log, and of the counts of rules in a query's progress."""
 logger = logging.getLogger(RULES)
+_CELLS = f"`{BUCKET}` int, `{PAYLOAD}` binary"
 
 
-class RulesStreamPlan(WithoutHistory):
+class RulesStreamPlan:
     """How a set of rules runs on one streaming DataFrame."""
 
     def __init__(
@@ -94,6 +98,12 @@ class RulesStreamPlan(WithoutHistory):
         self.rejected = 0
         """How many rules of the source cannot be used at present."""
         self.checkpoint: Checkpoint | None = None
+        self.seam: int | None = None
+        """Where the stream begins, if events of a history come before it."""
+
+    @property
+    def rows(self) -> DataFrame:
+        return self.bound.rows
 
     @property
     def session(self) -> SparkSession:
@@ -147,6 +157,47 @@ class RulesStreamPlan(WithoutHistory):
         """Go on with the buckets that a checkpoint was written with."""
         self.bucket_ids = ids
 
+    def bring(self, place: Checkpoint, given: Given | None, timeouts: bool) -> None:
+        """Let the events of a history come before those of the stream: all of them at the first start, for new rules at
+        a later one (see `later`)."""
+        if given is not None and self.timing.is_arrival:
+            raise InputError(
+                'history= goes by the time of events, and time="arrival" has none.\n  Leave one of them out.'
+            )
+        is_first = not place.has_begun()
+        registry, changes = self._settled(timeouts)
+        identity = json.dumps([self.identity(timeouts).to_json(), registry.conditions])
+        self.seam = bring(self, place, given if is_first else None, timeouts, identity)
+        if given is None or is_first or not (changes.new or changes.changed):
+            return
+        usable = self.time.guarded(checked(self, given.rows)).where(F.col(REASON) == 0)
+        numbers = self._numbers(registry)
+        rows, marks = brought(self._travelled(usable, registry), registry.generation, self._buckets_by_key())
+        name = bring_later(place, mapped(rows, self._pack(numbers), _CELLS), usable.count() + marks)
+        self.registry, self.changes = registry.with_history(name), changes
+        place.keep_rules(self.registry.to_json())
+
+    def cells(self, rows: DataFrame, timeouts: bool) -> DataFrame:
+        """Rows with a guarded time as cells by bucket."""
+        registry, _ = self._settled(timeouts)
+        return mapped(self._travelled(rows, registry), self._pack(self._numbers(registry)), _CELLS)
+
+    def _settled(self, timeouts: bool) -> tuple[Registry, Changes]:
+        """Which rules run from now on, and what becomes of those that ran."""
+        texts = [str(part) for part in self.bound.conditions()]
+        fingerprints = {name: self._fingerprint(name, timeouts) for name in self.bound.plans}
+        fingerprints |= {name: plan.fingerprint for name, plan in self.bound.row_plans.items()}
+        rules = {rule.name: written(rule) for rule in self.bound.rules}
+        return self.registry.with_rules(fingerprints, texts, rules)
+
+    def _numbers(self, registry: Registry) -> dict[Expression, int]:
+        """The bit of each condition."""
+        texts = {str(part): part for part in self.bound.conditions()}
+        return {texts[text]: number for text, number in registry.conditions.items()}
+
+    def _pack(self, numbers: dict[Expression, int]) -> PackStream:
+        return PackStream(Bits.of(numbers), self._groups(numbers), self.bound.order_by)
+
     def operated(
         self,
         timeouts: bool,
@@ -157,24 +208,19 @@ class RulesStreamPlan(WithoutHistory):
     ) -> DataFrame:
         """The stream after the stateful operator: cells by kind. The checkpoint is told which rules run from now on."""
         assert self.checkpoint is not None and control is not None
-        parts = self.bound.conditions()
-        texts = {str(part): part for part in parts}
-        fingerprints = {name: self._fingerprint(name, timeouts) for name in self.bound.plans}
-        fingerprints |= {name: plan.fingerprint for name, plan in self.bound.row_plans.items()}
-        rules = {rule.name: written(rule) for rule in self.bound.rules}
-        registry, changes = self.registry.with_rules(fingerprints, list(texts), rules)
+        registry, changes = self._settled(timeouts)
         if registry != self.registry:
-            self.checkpoint.keep_rules(registry.to_json())
+            self.checkpoint.keep_rules(registry.to_json(), anew=not self.registry.generation)
         if changes or not self.changes:
             self.changes = changes
         logger.info("rules: %s", changes)
         self.registry = registry
-        numbers = {texts[text]: number for text, number in registry.conditions.items()}
+        numbers = self._numbers(registry)
         lines = control_lines(self.session, control)
-        prepared = self._prepared(numbers, READ, moments(lines, WATERMARKED))
-        pack = PackStream(Bits.of(numbers), self._groups(numbers), self.bound.order_by)
-        packed = mapped(prepared, pack, f"`{BUCKET}` int, `{PAYLOAD}` binary")
-        packed = packed.unionByName(ends(lines, self.bucket_ids, BUCKET, PAYLOAD))
+        packed = mapped(self._prepared(moments(lines, WATERMARKED)), self._pack(numbers), _CELLS)
+        packed = packed.unionByName(told(lines, self.bucket_ids, BUCKET, PAYLOAD))
+        if self.seam is not None or registry.brought:
+            packed = packed.unionByName(cells(lines, registry.brought))
         operator = StreamOperator(self._work(numbers, timeouts, on_error))
         operated = packed.groupBy(BUCKET).transformWithStateInPandas(operator, OUTPUT, "append", "EventTime")
         return operated.observe(OBSERVED, *counted()).observe(RULES, *self._counts())
@@ -231,6 +277,7 @@ class RulesStreamPlan(WithoutHistory):
                     self.bound.work(name, numbers, timeouts, with_moment=True),
                     running[name].instance,
                     running[name].since,
+                    running[name].waits,
                 )
                 for name in self._rules_of(key)
             ]
@@ -239,6 +286,7 @@ class RulesStreamPlan(WithoutHistory):
                     on_stream(self.bound.row_plans[name], self.bound.row_work(name, numbers, True), schema, shown),
                     running[name].instance,
                     running[name].since,
+                    running[name].waits,
                 )
                 for name in self._row_rules_of(key)
             ]
@@ -251,17 +299,26 @@ class RulesStreamPlan(WithoutHistory):
     def _shown(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys((*self.bound.keys, *self.bound.order_by, *self.bound.shown)))
 
-    def _prepared(self, numbers: dict[Expression, int], observed: str, moments: DataFrame) -> DataFrame:
-        """What goes to the workers that pack: columns, what Spark computes, the time, hashes and buckets by key."""
-        bound = self.bound
-        rows = self.time.guarded(bound.rows, moments).observe(observed, *read_rows())
+    def _prepared(self, moments: DataFrame) -> DataFrame:
+        """What goes to the workers that pack of the stream's rows."""
+        rows = self.time.guarded(self.bound.rows, moments).observe(READ, *read_rows())
         rows = rows.where(F.col(REASON).isNotNull())
+        if self.seam is not None:
+            rows = rows.where(since(self.seam))
+        return self._travelled(rows, self.registry)
+
+    def _buckets_by_key(self) -> list[tuple[int, ...]]:
+        each = len(self.bucket_ids) // len(self.registry.keys)
+        return [self.bucket_ids[number * each : (number + 1) * each] for number in range(len(self.registry.keys))]
+
+    def _travelled(self, rows: DataFrame, registry: Registry) -> DataFrame:
+        """What travels of rows with a guarded time: columns, what Spark computes, the time, hashes and buckets by
+        key."""
+        bound, numbers = self.bound, self._numbers(registry)
         bits = Bits.of(numbers)
         schema = bound.rows.schema
         hashes, buckets = [], []
-        each = len(self.bucket_ids) // len(self.registry.keys)
-        for number, key in enumerate(self.registry.keys):
-            own = self.bucket_ids[number * each : (number + 1) * each]
+        for number, (key, own) in enumerate(zip(registry.keys, self._buckets_by_key(), strict=True)):
             columns = hash_columns(schema, key)
             hashes += [one.alias(hash_name(number, part)) for part, one in enumerate(columns)]
             ids = F.array(*[F.lit(one) for one in own])
@@ -273,7 +330,7 @@ class RulesStreamPlan(WithoutHistory):
             *self.time.travelling(),
             *bound.computed(),
             *bits.columns(numbers),
-            F.lit(self.registry.generation).cast("int").alias(GENERATION),
+            F.lit(registry.generation).cast("int").alias(GENERATION),
             *hashes,
             *buckets,
         )

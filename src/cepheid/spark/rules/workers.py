@@ -17,11 +17,11 @@ from cepheid.engine.matcher import match_partitions, no_assignments
 from cepheid.rows.arrange import Arranged, arrange
 from cepheid.rows.columns import check_range
 from cepheid.rows.rule_matches import RuleFound, assemble_rules, in_schema
-from cepheid.rows.views import Signed
+from cepheid.rows.views import Signed, Words
 from cepheid.rule import named
 from cepheid.spark.cells import cells_of, narrowed, rows_of
 from cepheid.spark.rules.bound import RuleWork
-from cepheid.spark.rules.conditions import BITS, Bits, bits_of, signed_by
+from cepheid.spark.rules.conditions import BITS, Bits, bits_of, numbered_bits
 from cepheid.spark.rules.row_rules import RowRuleWork
 from cepheid.spark.workers import BUCKET, PAYLOAD, encoded_keys, gathered, refuse_nulls, together
 
@@ -131,9 +131,12 @@ class MatchRules:
             table = together(map(rows_of, cells), group.partition_by, self.max_bucket_bytes)
             assert table is not None
             refuse_nulls(table, group.partition_by, self.order_by)
+            words: Words = {}
+            if group.wanted:
+                table, words = numbered_bits(table, group.wanted)
             encoded = encoded_keys(table, group.partition_by)
             events = arrange(table, group.partition_by, self.order_by, by_all_columns=True, encoded=encoded)
-            signed = signed_by(events.column(BITS), group.wanted) if group.wanted else Signed(None, {})
+            signed = Signed(events.column(BITS).to_numpy() if words else None, words)
             yield from self._patterns(number, events, signed)
             for row_rule in self.row_rules[number]:
                 with named(f"rule {row_rule.shape.rule!r}"):

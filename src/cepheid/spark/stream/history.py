@@ -14,11 +14,17 @@ What is written, in this order, so that a start which was interrupted is repeate
 
 * `control`: a line `history BUCKET CELL` for each cell, `rows N`, and the time of the last event, which moves time;
 * `history`: the seam, and whose state it is (see `identity`). It is there only if all the lines are.
+
+A rule that is added to a running set has a history, too (see `rules.later`). It is brought by lines `later ID
+BUCKET CELL` and `later ID N`, which count only if the checkpoint has noted the id: so a bringing that was interrupted
+leaves lines that nobody reads.
 """
 
 from __future__ import annotations
 
 import json
+import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -27,22 +33,22 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from cepheid.errors import InputError, StateError
-from cepheid.spark.shipping import mapped
 from cepheid.spark.stream.accounts import HISTORY
 from cepheid.spark.stream.checkpoint.layout import Checkpoint
 from cepheid.spark.stream.time import REASON, WATERMARKED, EventTime
-from cepheid.spark.workers import BUCKET, PAYLOAD, Pack
+from cepheid.spark.workers import BUCKET, PAYLOAD
 
-_CELL, _ROWS = "history ", "rows "
+_CELL, _ROWS, _LATER = "history ", "rows ", "later "
 
 
 class PlanWithHistory(Protocol):
     """What is asked of a plan."""
 
-    rows: DataFrame
-    time: EventTime
-
-    def travelled(self, rows: DataFrame, timeouts: bool) -> DataFrame: ...
+    @property
+    def rows(self) -> DataFrame: ...
+    @property
+    def time(self) -> EventTime: ...
+    def cells(self, rows: DataFrame, timeouts: bool) -> DataFrame: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,26 +59,13 @@ class Given:
     seam: object = None
 
 
-def given_of(history: Any, seam: object) -> Given | None:
-    """What a user says of a history; None if there is none."""
-    if history is not None:
-        return Given(history, seam)
-    if seam is not None:
+def history_given(rows: object, seam: object) -> Given | None:
+    """The arguments of a start."""
+    if rows is None and seam is not None:
         raise InputError(
             f"seam={seam!r} is where a history ends, and there is none.\n  Give history=, or leave it out."
         )
-    return None
-
-
-class WithoutHistory:
-    """A plan whose stream has no history before it."""
-
-    def bring(self, place: Checkpoint, given: Given | None, timeouts: bool) -> None:
-        if given is not None:
-            raise InputError(
-                "a history is for one pattern, not for sets of rules or MATCH_RECOGNIZE.\n"
-                "  Leave it out; or write the history where the stream reads it, and let it read that first."
-            )
+    return None if rows is None else Given(rows, seam)
 
 
 def bring(plan: PlanWithHistory, place: Checkpoint, given: Given | None, timeouts: bool, identity: str) -> int | None:
@@ -93,7 +86,7 @@ def bring(plan: PlanWithHistory, place: Checkpoint, given: Given | None, timeout
             "this checkpoint was begun without a history, which comes before everything else.\n"
             "  Leave history= out to go on; or start with a new checkpoint."
         )
-    history = _checked(plan, given.rows)
+    history = checked(plan, given.rows)
     seam = None if given.seam is None else seam_of(plan, given.seam)
     guarded = plan.time.guarded(history)
     moment = F.unix_micros(WATERMARKED)
@@ -102,30 +95,47 @@ def bring(plan: PlanWithHistory, place: Checkpoint, given: Given | None, timeout
     [(last, count)] = guarded.agg(F.max(moment), F.count(REASON)).collect()
     if last is not None:
         seam = last + 1 if seam is None else seam
-        place.bring(_lines(plan.travelled(guarded, timeouts), last, count))
+        place.bring(_lines(plan.cells(guarded, timeouts), last, count))
     if seam is None:
         raise InputError("the history has no event with a usable time.\n  Leave history= out, or check its rows.")
     place.keep_history(json.dumps({"seam": seam, "identity": identity}))
     return seam
 
 
-def _lines(travelled: DataFrame, last: int, count: int) -> DataFrame:
-    cells = mapped(travelled, Pack(), f"`{BUCKET}` int, `{PAYLOAD}` binary")
+def bring_later(place: Checkpoint, cells: DataFrame, count: int) -> str:
+    """Let the control source bring further cells, of so many rows, once the id that comes back is noted."""
+    name = uuid.uuid4().hex
+    place.bring(_told(cells, f"{_LATER}{name} ", [f"{_LATER}{name} {count}"]), mode="append")
+    return name
+
+
+def _lines(cells: DataFrame, last: int, count: int) -> DataFrame:
+    return _told(cells, _CELL, [f"{_ROWS}{count}", str(last)])
+
+
+def _told(cells: DataFrame, before: str, further: list[str]) -> DataFrame:
+    """A line for each cell, and further ones."""
     text = F.translate(F.base64(PAYLOAD), "\r\n", "")  # an old setting of Spark's breaks long texts into lines
-    lines = cells.select(F.concat(F.lit(_CELL), F.col(BUCKET).cast("string"), F.lit(" "), text).alias("value"))
-    further = travelled.sparkSession.createDataFrame([(f"{_ROWS}{count}",), (str(last),)], "value string")
-    return lines.union(further.coalesce(1))
+    lines = cells.select(F.concat(F.lit(before), F.col(BUCKET).cast("string"), F.lit(" "), text).alias("value"))
+    rest = cells.sparkSession.createDataFrame([(line,) for line in further], "value string")
+    return lines.union(rest.coalesce(1))
 
 
-def cells(lines: DataFrame) -> DataFrame:
-    """The cells of the history among the lines of the control source, and its rows counted."""
-    value = F.col("value")
-    rows = F.when(value.startswith(_ROWS), F.substring_index(value, " ", -1).try_cast("bigint"))
-    told = lines.where(value.startswith(_CELL) | value.startswith(_ROWS))
-    told = told.observe(HISTORY, F.coalesce(F.sum(rows), F.lit(0)).alias("rows"))
-    parts = F.split(value, " ")
-    return told.where(value.startswith(_CELL)).select(
-        parts[1].cast("int").alias(BUCKET), F.unbase64(parts[2]).alias(PAYLOAD)
+def cells(lines: DataFrame, later: Sequence[str] = ()) -> DataFrame:
+    """The cells of the history among the lines of the control source, and its rows counted; `later`: the ids of what
+    was brought later."""
+    parts = F.split("value", " ")
+    is_noted = (parts[0] == _LATER.strip()) & parts[1].isin(*later) if later else F.lit(False)
+    count = (
+        F.when(parts[0] == _ROWS.strip(), parts[1])
+        .when(is_noted & (F.size(parts) == 3), parts[2])
+        .otherwise(F.lit(None).cast("string"))
+    )
+    bucket = F.when(parts[0] == _CELL.strip(), parts[1]).when(is_noted & (F.size(parts) == 4), parts[2])
+    told = lines.where(count.isNotNull() | bucket.isNotNull())
+    told = told.observe(HISTORY, F.coalesce(F.sum(count.try_cast("bigint")), F.lit(0)).alias("rows"))
+    return told.where(bucket.isNotNull()).select(
+        bucket.cast("int").alias(BUCKET), F.unbase64(F.element_at(parts, -1)).alias(PAYLOAD)
     )
 
 
@@ -152,8 +162,10 @@ def seam_of(plan: PlanWithHistory, given: object) -> int:
     )
 
 
-def _checked(plan: PlanWithHistory, given: object) -> DataFrame:
+def checked(plan: PlanWithHistory, given: object) -> DataFrame:
     """The history with the columns of the stream."""
+    if callable(given):
+        given = given()
     if not isinstance(given, DataFrame) and not hasattr(given, "isStreaming"):
         raise InputError(f"history is of type {type(given).__name__}.\n  Give a batch DataFrame, spark.read….")
     assert isinstance(given, DataFrame)

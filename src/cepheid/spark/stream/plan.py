@@ -37,7 +37,7 @@ from cepheid.spark.stream.checkpoint.identity import Identity
 from cepheid.spark.stream.checkpoint.layout import Checkpoint
 from cepheid.spark.stream.control import control_lines, moments
 from cepheid.spark.stream.history import Given, bring, since
-from cepheid.spark.stream.operating import bucket_of_key, operated_by
+from cepheid.spark.stream.operating import bucket_of_key, in_cells, operated_by
 from cepheid.spark.stream.operator import BROKEN, KIND, LATE, MATCHES, REJECTED, TALLIES, TIMEOUTS, UNMATCHED
 from cepheid.spark.stream.outputs import OutputRows
 from cepheid.spark.stream.state.bucket import StreamWork
@@ -302,6 +302,10 @@ class StreamPlan(Plan):
         if self.seam is not None:
             rows = rows.where(since(self.seam))
         return self.travelled(rows, timeouts)
+
+    def cells(self, rows: DataFrame, timeouts: bool) -> DataFrame:
+        """Rows with a guarded time as cells by bucket."""
+        return in_cells(self.travelled(rows, timeouts))
 
     def travelled(self, rows: DataFrame, timeouts: bool) -> DataFrame:
         """What travels of rows with a guarded time."""

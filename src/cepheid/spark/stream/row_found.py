@@ -17,7 +17,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from cepheid.errors import InputError
 from cepheid.explain import Explanation
 from cepheid.explain.text.row_patterns import explain
-from cepheid.spark.stream.history import given_of
+from cepheid.spark.stream.history import history_given
 from cepheid.spark.stream.operator import LATE, MATCHES, REJECTED
 from cepheid.spark.stream.query import Starting, require_rocksdb, started
 from cepheid.spark.stream.row_plan import RowStreamPlan
@@ -80,7 +80,7 @@ class FoundRowsInStream:
         sinks = {MATCHES: matches, LATE: late, REJECTED: rejected}
         given = {kind: sink for kind, sink in sinks.items() if sink is not None}
         return started(
-            self.plan, Starting(checkpoint, given, trigger, name, flush, on_error, idle, given_of(history, seam))
+            self.plan, Starting(checkpoint, given, trigger, name, flush, on_error, idle, history_given(history, seam))
         )
 
     def explain(self) -> Explanation:

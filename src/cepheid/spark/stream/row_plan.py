@@ -31,7 +31,7 @@ from cepheid.spark.stream.checkpoint.identity import Identity
 from cepheid.spark.stream.checkpoint.layout import Checkpoint
 from cepheid.spark.stream.control import control_lines, moments
 from cepheid.spark.stream.history import Given, bring, since
-from cepheid.spark.stream.operating import bucket_of_key, operated_by
+from cepheid.spark.stream.operating import bucket_of_key, in_cells, operated_by
 from cepheid.spark.stream.operator import KIND, MATCHES, REJECTED
 from cepheid.spark.stream.outputs import ComputedRows, OutputRows
 from cepheid.spark.stream.state.row_bucket import RowStreamWork
@@ -165,6 +165,10 @@ class RowStreamPlan(RowPatternPlan):
         if self.seam is not None:
             rows = rows.where(since(self.seam))
         return self.travelled(rows, timeouts=False)
+
+    def cells(self, rows: DataFrame, timeouts: bool) -> DataFrame:
+        """Rows with a guarded time as cells by bucket."""
+        return in_cells(self.travelled(rows, timeouts))
 
     def travelled(self, rows: DataFrame, timeouts: bool) -> DataFrame:
         """What travels of rows with a guarded time."""
