@@ -32,7 +32,7 @@ from cepheid.rows.rule_matches import RuleFound, assemble_rules, in_schema
 from cepheid.rows.views import Signed, integers
 from cepheid.rule import named
 from cepheid.spark.keys import HASHES
-from cepheid.spark.rules.conditions import word_name
+from cepheid.spark.rules.conditions import sorted_out, word_name
 from cepheid.spark.rules.instances import Instance, RuleRuns
 from cepheid.spark.rules.later import GENERATION, each_once, marks_in
 from cepheid.spark.stream.state.format import read, table_bytes, table_from, written
@@ -187,7 +187,7 @@ class RulesBucket(PendingEvents):
             for word in group.words
             if word_name(word) in due.column_names
         }
-        signed = Signed(None, words)
+        signed = sorted_out(words)
         generation = events.column(GENERATION).to_numpy()
         first = 0 if self.rows is None else self.rows.num_rows
         held = [name for name in group.held if name in due.column_names]
