@@ -193,16 +193,20 @@ class RulesBucket(PendingEvents):
         held = [name for name in group.held if name in due.column_names]
         rows = events.taken(held, np.arange(due.num_rows))
         self.rows = rows if self.rows is None else _together([self.rows, rows])
+        hashes = key_hashes(events.taken(HASHES, events.bounds[:-1]))
+        seen: dict[tuple[int, bool], npt.NDArray[np.bool_]] = {}
         for one in self.runs:
-            is_own = one.instance.sees(generation, self.histories)
-            if is_own.any():
-                with self._named(one):
-                    self._feed(one, events, signed, is_own, first, matches, timeouts)
+            begun = one.instance.since, one.instance.waits
+            if begun not in seen:
+                seen[begun] = one.instance.sees(generation, self.histories)
+            with self._named(one):
+                self._feed(one, events, hashes, signed, seen[begun], first, matches, timeouts)
 
     def _feed(
         self,
         one: RuleRuns,
         events: Arranged,
+        hashes: pa.Array,
         signed: Signed,
         is_own: npt.NDArray[np.bool_],
         first: int,
@@ -216,7 +220,7 @@ class RulesBucket(PendingEvents):
             return
         own = events.restricted(rows)
         bounds = own.bounds
-        hashes = key_hashes(own.taken(HASHES, bounds[:-1]))
+        hashes = hashes.take(pa.array(own.partition[bounds[:-1]]))
         slots, one.keys = slots_of(one.keys, hashes)
         values = [own.column(name) for name in rule.values]
         columns = one.matcher.computed_columns(own.time, rule.view.own_bits(signed, rows), values)
