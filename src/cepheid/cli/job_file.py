@@ -27,6 +27,7 @@ _SOURCE: dict[str, type | tuple[type, ...]] = {
 _SECTIONS: dict[str, dict[str, type | tuple[type, ...]]] = {
     "source": _SOURCE,
     "sources": {},
+    "history": {**_SOURCE, "seam": str},
     "pattern": {"file": str, "text": str, "type_column": str},
     "rules": {"directory": str},
     "match": {
@@ -90,6 +91,14 @@ class Streaming:
 
 
 @dataclass(frozen=True, slots=True)
+class History:
+    """Events that a stream begins with, and the moment from which on the stream itself counts."""
+
+    source: Source
+    seam: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Sink:
     """Where an output is written."""
 
@@ -123,6 +132,8 @@ class Job:
     """The directory of rules, where the job has one instead of a pattern."""
     sources: dict[str, Source] = field(default_factory=dict)
     """By element: its rows, where the job has several tables."""
+    history: History | None = None
+    """What comes before a stream, if anything does."""
 
 
 def read_job(path: str, changes: list[str]) -> Job:
@@ -180,6 +191,7 @@ def _job(data: dict[str, Any], directory: Path) -> Job:
         dict(data.get("parameters", {})),
         None if rules is None else str(directory / rules),
         {} if "" in sources else sources,
+        _history(data, source.is_stream),
     )
 
 
@@ -217,6 +229,16 @@ def _source(given: dict[str, Any], place: str) -> Source:
         _texts(given.get("options", {})),
         given.get("stream", False),
     )
+
+
+def _history(data: dict[str, Any], is_stream: bool) -> History | None:
+    if "history" not in data:
+        return None
+    given = dict(data["history"])
+    if not is_stream or given.get("stream"):
+        raise InputError("[history] is a batch that comes before a stream.\n  Write stream = true under [source] only.")
+    seam = given.pop("seam", None)
+    return History(_source(given, "[history]"), seam)
 
 
 def _streaming(is_stream: bool, data: dict[str, Any], draws: bool) -> Streaming | None:

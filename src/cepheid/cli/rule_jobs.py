@@ -63,7 +63,7 @@ def _stream(arguments: argparse.Namespace, console: Console, job: Job, rules: Pa
     if arguments.explain:
         Console(highlight=False).print(coloured(found.explain()))
         return 0
-    given = job.stream
+    given, before = job.stream, job.history
     sinks: dict[str, Any] = {name: stream_sink(sink) for name, sink in job.sinks.items()}
     is_followed = _is_followed(job)
     if not is_followed and sinks.pop("rejected_rules", None) is not None:
@@ -77,6 +77,8 @@ def _stream(arguments: argparse.Namespace, console: Console, job: Job, rules: Pa
             on_error=given.on_error,
             idle=given.idle,
             rules=directory(job.rules or "") if is_followed else None,
+            history=None if before is None else lambda: rows_of(rows.sparkSession, before.source),
+            seam=None if before is None else before.seam,
             **sinks,
         )
 
