@@ -41,7 +41,7 @@ class Signed:
     words: Words
     """The bits of each sort."""
 
-    def holding(self, wanted: Words | Mapping[int, int]) -> npt.NDArray[np.bool_] | None:
+    def holding(self, wanted: Mapping[int, int]) -> npt.NDArray[np.bool_] | None:
         """The sorts that have one of some bits, given by word; None if the words are not there."""
         satisfied = [self.words[word] & np.uint64(mask) for word, mask in wanted.items() if word in self.words]
         if not satisfied:

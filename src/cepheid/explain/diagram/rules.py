@@ -73,8 +73,8 @@ def _graph(shown: Sharing) -> GraphText:
             for condition, count in box.strongest:
                 label = str(count) if len(box.names) > 1 else ""
                 edges.append(Edge(f"r{place}_{number}", f"c{condition}", label, Stroke.PLAIN))
-    for number, condition in enumerate(shown.conditions):
-        whole.nodes.append(Node(f"c{number}", (condition.text, f"{condition.rules} rules")))
+    for number, shared in enumerate(shown.conditions):
+        whole.nodes.append(Node(f"c{number}", (shared.text, f"{shared.rules} rules")))
     return GraphText(whole, tuple(edges))
 
 

@@ -91,7 +91,8 @@ class Bits:
 
     def _mask(self, table: pa.Table, name: str) -> npt.NDArray[np.uint64]:
         column = pc.fill_null(table[name], 0).combine_chunks()
-        return column.to_numpy(zero_copy_only=False).astype(np.int64, copy=False).view(np.uint64)
+        mask: npt.NDArray[np.int64] = column.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
+        return mask.view(np.uint64)
 
 
 BITS = "__bits"
