@@ -8,7 +8,7 @@ LINTED := src tests bench experiments examples scripts
 PARALLEL := -n 3
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-oldest test-packages lint types imports unit conformance search negation docs notebooks format lock java install clean
+.PHONY: help demo test test-all test-oldest test-packages test-cluster lint types imports unit conformance search negation docs notebooks format lock java install clean
 
 help:
 	@echo "make demo         install into $(VENV) and run the main job"
@@ -17,6 +17,7 @@ help:
 	@echo "                  comparisons with the real FlinkCEP (downloads 500 MB of jars)"
 	@echo "make test-oldest  batch and streams on the oldest supported Spark, in a separate environment under build/"
 	@echo "make test-packages wheel and sdist, each installed into an empty environment under build/ and tried there"
+	@echo "make test-cluster a standalone Spark with two workers on this machine: batch, streams, Connect, executors that die"
 	@echo "make lint         ruff: format and rules"
 	@echo "make types        mypy --strict"
 	@echo "make imports      rooms import one way; pyspark only in cepheid.spark"
@@ -38,7 +39,7 @@ demo: java install
 test: java lint types imports unit
 
 # What needs minutes, another Spark or FlinkCEP's jars is not part of continuous integration.
-test-all: test test-oldest test-packages
+test-all: test test-oldest test-packages test-cluster
 	$(RUN) pytest -m slow
 	CEPHEID_WITH_FLINK=1 $(RUN) pytest tests/evidence/test_against_flink.py
 
@@ -47,6 +48,9 @@ test-oldest: java
 
 test-packages: install
 	@scripts/test-packages.sh $(VENV)
+
+test-cluster: java install
+	$(RUN) pytest -m cluster tests/cluster $(ARGS)
 
 lint: install
 	$(RUN) ruff format --check $(LINTED)

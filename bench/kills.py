@@ -1,15 +1,8 @@
-"""Kills that can be resumed: `python bench/kills.py --count 100 --resume kills.jsonl`.
+"""Kills that can be resumed: `python bench/kills.py --count 1000 --resume kills.jsonl [--json kills.json]`.
 
 Runs one job after the other under kills until there were so many, and notes each job in a file, so that a run which was
-stopped goes on. What is killed takes turns:
-
-* `driver`: the driver and its JVM, at random moments and between a sink's write and the commit;
-* `rows`: the same for a row pattern;
-* `worker`: a Python worker in the middle of its work, while Spark goes on;
-* `executor`: one of two executors of their own (local-cluster), with its Python workers, while Spark goes on;
-* `deep`: the driver, with runs and waiting events that are held for the whole job.
-
-After every job its outputs are compared with the same events in memory: nothing lost, nothing doubled.
+stopped goes on. What is killed, and under which job, takes turns (`KINDS`). After every job its outputs are compared
+with the same events in memory, and its accounts are added up: nothing lost, nothing doubled.
 """
 
 from __future__ import annotations
@@ -19,25 +12,115 @@ import json
 import sys
 import tempfile
 import time
-from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "examples" / "kafka"))
 
-from faults.kills import Outcome, outcome
-from faults.victims import deep, executors, workers
+from faults import rule_kills
+from faults.kills import Broker, Outcome, Work, outcome
+from faults.victims import executors, workers
+from reporting import Column, Section, as_json, environment, show
+from rich.console import Console
+
+DEEP = {"size": 1_500, "keys": 100}
+"""Many more events a micro-batch, so that thousands of runs and waiting events are written and read back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """Who is killed, under which job."""
+
+    victims: str
+    job: str
+    run: Callable[[Path, int, Broker | None], Outcome]
+    needs_broker: bool = False
+
+
+def _drivers(job: str, kills: int, crashes: int, **work: Any) -> Kind:
+    def run(place: Path, seed: int, broker: Broker | None) -> Outcome:
+        return outcome(place, Work(**work, broker=broker), kills, seed, crashes)
+
+    return Kind("driver or its JVM", job, run, "Kafka" in job)
+
+
+def _beside(victims: str, kill: Callable[..., Outcome], job: str, **work: Any) -> Kind:
+    def run(place: Path, seed: int, broker: Broker | None) -> Outcome:
+        return kill(place, seed, Work(**work, broker=broker))
+
+    return Kind(victims, job, run, "Kafka" in job)
+
+
+def _rules(place: Path, seed: int, broker: Broker | None) -> Outcome:
+    place.mkdir()
+    found = rule_kills.outcome(place, seed, batches=36, kills=8, crashes=3, changes=7)
+    return Outcome(found.kills, found.problems)
+
 
 KINDS = {
-    "driver": lambda place, seed: outcome(place, kills=7, seed=seed, batches=16, crashes=2),
-    "worker": lambda place, seed: workers(place, seed),
-    "executor": lambda place, seed: executors(place, seed),
-    "rows": lambda place, seed: outcome(place, kills=4, seed=seed, batches=12, crashes=2, rows=True),
-    "deep": lambda place, seed: deep(place, seed),
+    "driver": _drivers("pattern, files", 9, 3, batches=28),
+    "driver-rows": _drivers("row pattern, files", 9, 3, batches=28, rows=True),
+    "driver-deep": _drivers("pattern, files, deep state", 7, 2, batches=20, **DEEP),
+    "driver-kafka": _drivers("pattern, Kafka", 9, 3, batches=28),
+    "rules": Kind("driver or its JVM", "rules that change, files", _rules),
+    "worker": _beside("Python worker", workers, "pattern, files", batches=70),
+    "worker-rows": _beside("Python worker", workers, "row pattern, files", batches=70, rows=True),
+    "worker-deep": _beside("Python worker", workers, "pattern, files, deep state", batches=50, **DEEP),
+    "worker-kafka": _beside("Python worker", workers, "pattern, Kafka", batches=70),
+    "executor": _beside("executor", executors, "pattern, files", batches=50),
+    "executor-deep": _beside("executor", executors, "pattern, files, deep state", batches=30, **DEEP),
 }
 
 
-def noted(file: Path | None) -> list[dict[str, object]]:
+@contextmanager
+def _broker(kinds: list[str]) -> Iterator[Broker | None]:
+    """A Kafka, if one is needed."""
+    if not any(KINDS[kind].needs_broker for kind in kinds):
+        yield None
+        return
+    import payments
+    from kafka.brokers import running_broker
+
+    connector = payments.connector()["spark.jars"]
+    with tempfile.TemporaryDirectory() as place, running_broker(Path(place)) as servers:
+        yield Broker(servers, connector)
+
+
+def noted(file: Path | None) -> list[dict[str, Any]]:
     return [json.loads(line) for line in file.read_text().splitlines()] if file is not None and file.exists() else []
+
+
+def report(jobs: list[dict[str, Any]]) -> Section:
+    """A row for each kind that ran."""
+    section = Section(
+        "kills",
+        "kills: what died, how often, and what was wrong afterwards",
+        (
+            Column("victims", "killed"),
+            Column("job", "job"),
+            Column("kills", "kills"),
+            Column("jobs", "jobs"),
+            Column("seconds", "s a kill", 1),
+            Column("problems", "jobs with a problem"),
+            Column("right", "nothing lost or doubled"),
+        ),
+    )
+    done = [(kind, [job for job in jobs if job["kind"] == name]) for name, kind in KINDS.items()]
+    for kind, those in done:
+        if those:
+            section.rows.append({"victims": kind.victims, "job": kind.job, **_figures(those)})
+    section.rows.append({"victims": "all", "job": "", **_figures(jobs)})
+    return section
+
+
+def _figures(jobs: list[dict[str, Any]]) -> dict[str, Any]:
+    kills, bad = sum(job["kills"] for job in jobs), sum(bool(job["problems"]) for job in jobs)
+    seconds = sum(job["seconds"] for job in jobs) / max(1, kills)
+    return {"kills": kills, "jobs": len(jobs), "seconds": seconds, "problems": bad, "right": not bad}
 
 
 def main() -> int:
@@ -46,26 +129,30 @@ def main() -> int:
     parser.add_argument("--resume", type=Path, help="where each job is noted, and read from at the start")
     parser.add_argument("--kind", choices=KINDS, action="append", help="only these; may be repeated")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no further job after so long")
+    parser.add_argument("--json", type=Path, help="write the table as JSON")
     given = parser.parse_args()
     jobs, begun = noted(given.resume), time.monotonic()
     kinds = given.kind or list(KINDS)
-    while sum(int(str(job["kills"])) for job in jobs) < given.count and time.monotonic() - begun < 60 * given.minutes:
-        seed, kind = len(jobs) + 1, kinds[len(jobs) % len(kinds)]
-        with tempfile.TemporaryDirectory() as place:
-            found: Outcome = KINDS[kind](Path(place) / "job", seed)
-        jobs.append({"seed": seed, "kind": kind, "kills": found.kills, "problems": found.problems})
-        print(json.dumps(jobs[-1]), flush=True)
-        if given.resume is not None:
-            with given.resume.open("a") as file:
-                file.write(json.dumps(jobs[-1]) + "\n")
-    kills, bad = Counter[str](), [job for job in jobs if job["problems"]]
-    for job in jobs:
-        kills[str(job["kind"])] += int(str(job["kills"]))
-    print(
-        f"{kills.total()} kills in {len(jobs)} jobs ({', '.join(f'{n} {kind}' for kind, n in kills.items())}): ", end=""
-    )
-    print(f"{len(bad)} jobs differ" if bad else "nothing lost or doubled")
-    return 1 if bad else 0
+    facts = environment()
+    with _broker(kinds) as broker:
+        while sum(job["kills"] for job in jobs) < given.count and time.monotonic() - begun < 60 * given.minutes:
+            seed, kind = len(jobs) + 1, kinds[len(jobs) % len(kinds)]
+            start = time.monotonic()
+            with tempfile.TemporaryDirectory() as place:
+                needed = broker if KINDS[kind].needs_broker else None
+                found = KINDS[kind].run(Path(place) / "job", seed, needed)
+            seconds = round(time.monotonic() - start, 1)
+            job = {"seed": seed, "kind": kind, "kills": found.kills, "seconds": seconds, "problems": found.problems}
+            jobs.append(job | {"commit": facts["commit"]})
+            print(json.dumps(jobs[-1]), flush=True)
+            if given.resume is not None:
+                with given.resume.open("a") as file:
+                    file.write(json.dumps(jobs[-1]) + "\n")
+    section = report(jobs)
+    show(section, Console(width=None if Console().is_terminal else 160))
+    if given.json:
+        given.json.write_text(json.dumps(as_json(facts, [section]), indent=1), encoding="utf-8")
+    return 0 if section.is_right else 1
 
 
 if __name__ == "__main__":

@@ -67,17 +67,19 @@ def environment() -> dict[str, Cell]:
         **{package: version(package) for package in ("numba", "numpy", "pyarrow", "cepheid")},
         "spark": _installed("pyspark"),
         "java": _java(),
+        "commit": _commit(),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "load": round(os.getloadavg()[0], 2),
     }
 
 
 def headline(facts: dict[str, Cell]) -> str:
-    """The environment in one line."""
+    """The environment in one line. What was measured long ago does not say its commit."""
+    commit = f" ({facts['commit']})" if facts.get("commit") else ""
     return (
         f"{facts['machine']} · Python {facts['python']} · numba {facts['numba']} · numpy {facts['numpy']} · "
-        f"pyarrow {facts['pyarrow']} · Spark {facts['spark']} · Java {facts['java']} · Cepheid {facts['cepheid']} · "
-        f"{facts['date']} · load {facts['load']} at the start"
+        f"pyarrow {facts['pyarrow']} · Spark {facts['spark']} · Java {facts['java']} · "
+        f"Cepheid {facts['cepheid']}{commit} · {facts['date']} · load {facts['load']} at the start"
     )
 
 
@@ -135,6 +137,14 @@ def _installed(package: str) -> str:
         return version(package)
     except PackageNotFoundError:
         return "none"
+
+
+def _commit() -> str:
+    """The commit of the sources, with a + if files differ from it; empty outside of a repository."""
+    if shutil.which("git") is None:
+        return ""
+    command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty=+", "--exclude=*"]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
 
 
 def _java() -> str:

@@ -1,7 +1,7 @@
-"""What a first start costs: in memory and on a fresh executor of Spark, with nothing compiled yet and with everything.
+"""What a first start costs: in memory and on new executors of Spark, with nothing compiled yet and with everything.
 
-Each row is a process of its own, or a Spark with executors of their own, whose directory of compiled code is empty, or
-holds what the row before has left there.
+Each row in memory is a process of its own, whose directory of compiled code is empty, or holds what the row before has
+left there. What is said of executors is measured by `new_executors`.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from measuring import Settings
 from reporting import Column, Section
@@ -43,29 +44,12 @@ PARTS = {
     "compiling what cohorts need": ("matcher", "compact=True"),
     "compiling row patterns": ("row_patterns", ""),
 }
-ON_EXECUTORS = """
-import json, os, sys, time
-from pyspark.sql import SparkSession
-import cepheid.spark.code as code
-from cepheid import Pattern
-place, sends = sys.argv[1:]
-options = {"spark.ui.enabled": "false", "spark.driver.host": "localhost", "spark.driver.bindAddress": "127.0.0.1",
-    "spark.executor.memory": "512m", "spark.log.level": "OFF", "spark.sql.shuffle.partitions": "2",
-    "spark.executorEnv.CEPHEID_CACHE": place, "spark.executorEnv.PYTHONPATH": os.environ["PYTHONPATH"]}
-spark = SparkSession.builder.master("local-cluster[2,1,1024]").config(map=options).getOrCreate()
-if sends == "no":
-    code._send = lambda context: None
-rows = spark.range(200_000).selectExpr("id % 1000 AS key", "id", "timestamp_millis(id) AS ts")
-rows.repartition(2).mapInArrow(lambda batches: batches, rows.schema).count()  # JVMs and Python workers are there
-pattern = Pattern.begin("a").where("id % 3 = 0").followed_by("b").where("id % 3 = 1").skip("past_last_event")
-seconds, counts = [], set()
-for _ in range(3):
-    begun = time.perf_counter()
-    counts.add(pattern.match(rows, partition_by="key", order_by="ts").matches.count())
-    seconds.append(time.perf_counter() - begun)
-print(json.dumps({"elapsed": seconds[0], "more": seconds[0] - min(seconds[1:]), "right": len(counts) == 1}))
-spark.stop()
-"""
+EXECUTORS = Path(__file__).parent / "new_executors.py"
+ON_EXECUTORS = {
+    "control": "first job without Cepheid on new executors",
+    "sent": "first job on new executors, code sent by the driver",
+    "kept": "first job on new executors, code kept from before",
+}
 
 
 def measure(settings: Settings) -> Section:
@@ -85,8 +69,8 @@ def measure(settings: Settings) -> Section:
         ),
         notes=[
             "In memory: 100 events; until something is compiled, Python runs the kernel's source. Executors: "
-            "local-cluster[2,1,1024], 200,000 events, JVMs and Python workers started before; the first job against "
-            "the better of two more.",
+            "local-cluster[2,1,1024], 200,000 events. The driver is warm, the executors are JVMs that have run "
+            "nothing yet: so the job without Cepheid shows what Spark itself needs, its Python workers included.",
         ],
     )
     if settings.smoke:
@@ -102,21 +86,23 @@ def measure(settings: Settings) -> Section:
         for name, (room, given) in PARTS.items():
             section.rows.append({"what": name} | _process(COMPILED.format(room=room, given=given), here))
         section.rows.append({"what": "first match in memory, compiled"} | _process(FIRST, here))
-        for what, sends in (("sent by the driver", "yes"), ("not sent", "no")):
-            executors = Path(root) / sends
-            executors.mkdir()
-            row = _process(ON_EXECUTORS, here, str(executors), sends)
-            bar = {"bar": "≤ 5", "reached": row["more"] <= 5} if sends == "yes" else {}
-            section.rows.append({"what": f"first job on new executors, code {what}"} | bar | row)
+        on_executors = _run([str(EXECUTORS), str(Path(root) / "there"), str(min(settings.repeat, 3))], here)
+        for name, what in ON_EXECUTORS.items():
+            row = on_executors["jobs"][name]
+            bar = {"bar": "≤ 5", "reached": row["more"] <= 5} if name == "sent" else {}
+            section.rows.append({"what": what, "right": on_executors["right"]} | bar | row)
     return section
 
 
-def _process(program: str, variables: dict[str, str], *arguments: str) -> dict[str, float]:
+def _process(program: str, variables: dict[str, str]) -> dict[str, Any]:
+    return _run(["-c", program], variables)
+
+
+def _run(arguments: list[str], variables: dict[str, str]) -> dict[str, Any]:
     sources = str(Path(cepheid.__file__).parents[1])
     variables = {**variables, "PYTHONPATH": sources, "PYSPARK_PYTHON": sys.executable}
-    command = [sys.executable, "-c", program, *arguments]
-    run = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
+    run = subprocess.run([sys.executable, *arguments], env=variables, capture_output=True, text=True, check=False)
     if run.returncode:
         raise RuntimeError(f"a process that was to start failed:\n{run.stderr[-4000:]}")
-    answer: dict[str, float] = json.loads(run.stdout.strip().splitlines()[-1])
+    answer: dict[str, Any] = json.loads(run.stdout.strip().splitlines()[-1])
     return answer

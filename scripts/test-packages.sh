@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Builds wheel and sdist, installs each into an empty virtual environment under build/, and tries it there, away from the
-# sources: first without extras, then with the command line. Other packages have the locked versions.
+# sources: first without extras, then with the command line, the wheel also with a job on Spark. Other packages have the
+# locked versions. PYTHON=/path/to/python3.13 tries them with another Python.
 set -euo pipefail
 unset PYTHONPATH
 
@@ -46,5 +47,23 @@ PYTHON
     )
     "${pip[@]}" "cepheid[cli] @ file://$package"
     (cd "$venv" && bin/cepheid --help >/dev/null)
-    echo "$(basename "$package"): installs and runs"
+    tried="in memory"
+    case "$package" in
+        *.whl)
+            "${pip[@]}" "cepheid[spark] @ file://$package"
+            (cd "$venv" && PYSPARK_PYTHON="$venv/bin/python" CEPHEID_CACHE="$dist/cache" bin/python - <<'PYTHON')
+from pyspark.sql import SparkSession
+
+from cepheid import Pattern
+
+spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+rows = spark.createDataFrame([(1, 5), (2, 7), (3, 12)], "t long, price long")
+rise = Pattern.begin("low").followed_by("high").where("price > 2 * low.price")
+assert [row.high.price for row in rise.match(rows, order_by="t").matches.collect()] == [12]
+spark.stop()
+PYTHON
+            tried="in memory and on Spark"
+            ;;
+    esac
+    echo "$(basename "$package"): installs and runs $tried on $("$venv/bin/python" --version)"
 done

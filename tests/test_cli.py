@@ -256,6 +256,15 @@ def test_a_job_file(run: Run) -> None:
         ("", "", ("match.watermark=soon",), "[match]: watermark = 'soon' is not a length of time"),
         ("", "", ("match.max_ahead=5",), "max_ahead = 5 is not a string"),
         ("", "", ("match.max_ahead=5 months",), "months and years differ in length"),
+        ("", "[history]\npath = 'x'", (), "[history] comes before a stream"),
+        ("stream = true", "[stream]\ncheckpoint = 'x'\n[history]\nstream = true\npath = 'x'", (), "is a batch"),
+        (
+            "stream = true",
+            "[stream]\ncheckpoint = 'x'\n[history]\nseam = '2025-01-01'",
+            (),
+            "[history] needs a path or a",
+        ),
+        ("stream = true", "[stream]\ncheckpoint = 'x'\n[history]\npath = 'x'\nseam = 5", (), "string or a date with"),
         ("stream = true", "[stream]\ncheckpoint = 'x'\ntrigger = 'often'", (), '"10 seconds", or "available now"'),
     ],
 )
@@ -273,6 +282,11 @@ def test_a_stream_job(run: Run) -> None:
     assert other.stream is not None
     assert other.stream.trigger == "5 seconds" and other.stream.flush
     assert (read.stream.on_error, other.stream.on_error) == ("stop", "stop")
+    assert read.stream.history is None
+    begun = '[stream]\ncheckpoint = "state"\n[history]\npath = "archive"\nseam = 2025-03-01T00:00:00'
+    history = job("stream = true\nschema = 'ts TIMESTAMP'", begun).stream.history
+    assert (history.source.path, history.source.schema) == (("archive",), "ts TIMESTAMP")
+    assert history.seam == datetime(2025, 3, 1) and not history.source.is_stream
 
 
 def test_a_job_with_several_tables(run: Run) -> None:

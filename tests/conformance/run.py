@@ -42,6 +42,8 @@ SAMPLE_ON_SPARK = 200
 """Cases that an engine on Spark runs if nothing else is asked for."""
 SQL_ON_SPARK = {"sql-batch": 300, "sql-stream": 100}
 """Engines of SQL on Spark, and how many cases they run."""
+TOLD = 50
+"""Cases of SQL after which it is said how many there were."""
 SAMPLE_OF_STREAMS = 30
 """The same for streams, where each case is a query of its own."""
 PLACE = Path(__file__).parent
@@ -127,10 +129,10 @@ def run(cases: Iterable[Case], engine: Engine) -> Tally:
 
 
 def run_sql(cases: Iterable[SqlCase], engine: SqlEngine) -> Tally:
-    """Run cases of MATCH_RECOGNIZE."""
+    """Run cases of MATCH_RECOGNIZE. What is wrong is told at once: on streams a run takes minutes."""
     tally = Tally()
     begun = time.process_time()
-    for case in cases:
+    for number, case in enumerate(cases, 1):
         try:
             problem = judge_table(case, engine(case))
         except Exception as error:
@@ -139,6 +141,9 @@ def run_sql(cases: Iterable[SqlCase], engine: SqlEngine) -> Tally:
         counter.update(["all", *case.features])
         if problem is not None:
             tally.problems.append(f"{case.id}: {problem}")
+            print(f"{case.id}: {problem}", file=sys.stderr, flush=True)
+        if number % TOLD == 0:
+            print(f"{number} cases, {tally.failures} failed", file=sys.stderr, flush=True)
     tally.seconds = time.process_time() - begun
     return tally
 

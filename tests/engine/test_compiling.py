@@ -128,6 +128,15 @@ compiled_code._MAIN = "twice.twice"
     taken = sent + f"from pathlib import Path\nprint([compiled_code.keep(Path({code!r})) for _ in range(2)])"
     assert run(taken, **there).stdout.strip() == "[True, False]"
     assert run(KEPT, **there).stdout.split()[:2] == ["42", "1"]
+    (tmp_path / "twice.py").rename(tmp_path / "later.py")  # a function that is compiled later makes another file
+    run(KEPT.replace("from twice", "from later"), **environment)
+    more = run(sent + "print(compiled_code.packed())", **environment).stdout.strip()
+    assert more != code
+    assert run(taken.replace(code, more), **there).stdout.strip() == "[True, False]"
+    assert sorted(file.name.split("-")[0] for file in (tmp_path / "there").glob("*/*.nbi")) == [
+        "later.twice",
+        "twice.twice",
+    ]
 
 
 def test_what_takes_long_to_compile_is_announced(caplog: pytest.LogCaptureFixture) -> None:

@@ -75,9 +75,14 @@ def forget_a_timer(pool: Pool) -> None:
     pool.counters[l.Q_USED_TIMERS] += 1
 
 
+def overlook_a_list(pool: Pool) -> None:
+    pool.occupied[:] = 0
+
+
 @pytest.mark.parametrize(
     ("spoil", "number"),
     [
+        (overlook_a_list, "8"),
         (lose_a_run, "2"),
         (miscount, "[12]"),
         (free_twice, "1"),

@@ -1,8 +1,8 @@
 """A job killed again and again gives what the undisturbed events give; `bench/kills.py` does that for long.
 
-Events are written as files, some of them late or with a time that cannot be used. The job is killed with SIGKILL at
-random moments, its JVM with it, and by itself between a sink's write and the commit; then it runs to its end. Its
-outputs are compared with the pattern run over the same events in memory.
+Events are written as files, some of them late or with a time that cannot be used, or sent to Kafka. The job is killed
+with SIGKILL at random moments, and by itself between a sink's write and the commit; then it runs to its end. Its
+outputs are compared with the pattern run over the same events in memory, and its accounts are added up.
 """
 
 from __future__ import annotations
@@ -14,17 +14,16 @@ import signal
 import subprocess
 import sys
 import time
-from collections import Counter
+import uuid
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import pyarrow.dataset as ds
-
 sys.path.insert(0, str(Path(__file__).parent))
 
-from job import PATTERN, ROW_PATTERN, SLOW_START
+from comparing import accounts, compare, rejected
+from job import SLOW_START
 
 JOB = Path(__file__).parent / "job.py"
 NOON = datetime(2025, 1, 1, 12)
@@ -41,6 +40,62 @@ class Outcome:
 
     kills: int
     problems: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Broker:
+    """A Kafka that runs, and the settings that give Spark its connector."""
+
+    servers: str
+    connector: str
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What a job has to do."""
+
+    batches: int
+    rows: bool = False
+    size: int = SIZE
+    """Events of a micro-batch."""
+    keys: int = 1
+    """Times eight."""
+    broker: Broker | None = None
+    """Events come from Kafka instead of files."""
+
+    def begin(self, place: Path, seed: int) -> list[dict[str, Any]]:
+        """Write the events, or send them."""
+        events = write_events(place, seed, self.batches, self.size, self.keys)
+        if self.broker is not None:
+            name = uuid.uuid4().hex[:12]
+            topics = {"events": f"events-{name}", "timeouts": f"timeouts-{name}", "size": self.size}
+            broker = {"servers": self.broker.servers, "connector": self.broker.connector}
+            (place / "kafka.json").write_text(json.dumps({**topics, **broker}))
+            self._undisturbed(place, "send")
+        return events
+
+    def problems(self, place: Path, events: list[dict[str, Any]], driver_lives: bool) -> list[str]:
+        """What is wrong, once the job has ended."""
+        if self.broker is not None:
+            self._undisturbed(place, "read")
+        return compare(place, events, self.rows) + rejected(place) + accounts(place, driver_lives)
+
+    def start(self, place: Path, **environment: str) -> subprocess.Popen[bytes]:
+        """The job, as a group of processes."""
+        with (place / "log").open("ab") as output:
+            return subprocess.Popen(
+                [sys.executable, str(JOB), str(place), *(["rows"] if self.rows else [])],
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+                env={**os.environ, **SHORT_LIVED, **environment},
+            )
+
+    def _undisturbed(self, place: Path, step: str) -> None:
+        command = [sys.executable, str(JOB), str(place), step]
+        done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **SHORT_LIVED}, check=False)
+        if done.returncode:
+            raise RuntimeError(f"{step} failed with {done.returncode}:\n{done.stderr[-5_000:]}")
 
 
 def write_events(place: Path, seed: int, batches: int, size: int = SIZE, keys: int = 1) -> list[dict[str, Any]]:
@@ -71,90 +126,102 @@ def write_events(place: Path, seed: int, batches: int, size: int = SIZE, keys: i
     return events
 
 
-def run_with_kills(place: Path, kills: int, seed: int, crashes: int, rows: bool) -> int:
+def run_with_kills(place: Path, work: Work, kills: int, seed: int, crashes: int) -> int:
     """Run the job to its end, killing it on the way; `crashes` of the kills come between write and commit."""
     chance = random.Random(seed)
-    for batch in chance.sample(range(2, 2 + 6 * crashes), crashes):
+    for batch in chance.sample(range(2, 2 + 3 * crashes), crashes):
         (place / f"crash-{batch}").touch()
-    at_random, in_all, log = 0, 0, place / "log"
+    at_random, in_all = 0, 0
     while True:
-        begun = len(log.read_text(errors="replace")) if log.exists() else 0
-        with log.open("ab") as output:
-            job = subprocess.Popen(
-                [sys.executable, str(JOB), str(place), *(["rows"] if rows else [])],
-                stdout=output,
-                stderr=output,
-                start_new_session=True,
-                env={**os.environ, **SHORT_LIVED},
-            )
-        limit = wait_for_work(place, job) + chance.uniform(0.0, 4.0) if at_random < kills else float("inf")
+        begun = text_of(place / "log")
+        job = work.start(place)
+        victim = chance.choice(("both", "both", "both", "JVM"))
+        limit = float("inf")
+        if at_random < kills:
+            # Kills should hit work and not the start of a JVM; some hit the recovery from the kill before.
+            wait = wait_for_start if chance.random() < 0.3 else wait_for_work
+            limit = wait(place, job) + chance.uniform(0.0, 2.5)
         while job.poll() is None and time.monotonic() < limit:
-            time.sleep(0.05)
-        if job.poll() is None:
-            os.killpg(job.pid, signal.SIGKILL)  # the driver and its JVM
+            time.sleep(0.02)
+        is_killed = job.poll() is None
+        if is_killed:
+            for process in [job.pid] if victim == "both" else jvm_of(job.pid):
+                kill(process, group=victim == "both")
             at_random += 1
-        code, said = job.wait(), log.read_text(errors="replace")[begun:]
-        if code == 0 or OVER in said:
-            return in_all
-        if code == -signal.SIGKILL:
+        code = job.wait()
+        kill(job.pid, group=True)  # what is left of it
+        said = text_of(place / "log")[len(begun) :]
+        if is_killed or code == -signal.SIGKILL:
             in_all += 1
+        elif code == 0 or OVER in said:
+            return in_all
         elif SLOW_START not in said:
             raise RuntimeError(f"the job failed with {code}:\n{said[-5_000:]}")
 
 
-def wait_for_work(place: Path, job: subprocess.Popen[bytes]) -> float:
-    """Until this start of the job has committed something, so that kills hit work and not the start of a JVM."""
+def text_of(log: Path) -> str:
+    return log.read_text(errors="replace") if log.exists() else ""
 
-    def last() -> int:
-        return max((int(path.name) for path in (place / "checkpoint" / "commits").glob("[0-9]*")), default=-1)
 
-    before, begun = last(), time.monotonic()
-    while job.poll() is None and time.monotonic() - begun < 1200 and last() == before:
+def kill(process: int, group: bool = False) -> bool:
+    """Returns whether there was something to kill."""
+    try:
+        (os.killpg if group else os.kill)(process, signal.SIGKILL)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def jvm_of(job: int) -> list[int]:
+    return descendants(job, "org.apache.spark.deploy.SparkSubmit")[:1]
+
+
+def descendants(root: int, holds: str) -> list[int]:
+    """The processes below one whose command holds a text, parents first."""
+    commands: dict[int, tuple[int, str]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                command = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                parent = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
+            except OSError:
+                continue
+            commands[int(entry.name)] = parent, command
+    below, ahead = [], [root]
+    while ahead:
+        parent = ahead.pop(0)
+        children = sorted(pid for pid, (above, _) in commands.items() if above == parent)
+        below += [pid for pid in children if holds in commands[pid][1]]
+        ahead += children
+    return below
+
+
+def wait_for_start(place: Path, job: subprocess.Popen[bytes]) -> float:
+    """Until this start of the job begins its query."""
+    before = _moment(place / "starting")
+    while job.poll() is None and _moment(place / "starting") == before:
         time.sleep(0.05)
     return time.monotonic()
 
 
-def compare(place: Path, events: list[dict[str, Any]], rows: bool) -> list[str]:
-    """What is wrong with the outputs."""
-    problems = []
-    late = rows_of(place / "late")
-    late_ids = {row["id"] for row in late}
-    if len(late_ids) < len(late):
-        problems.append("a late row came out twice")
-    in_time = [event for event in events if event["id"] not in late_ids]
-    expected = {}
-    if rows:
-        expected["matches"] = Counter(tuple(row.values()) for row in ROW_PATTERN.match_events(in_time).matches)
-    else:
-        whole = PATTERN.match_events(in_time, partition_by="key", order_by=["ts", "id"])
-        for name, given in (("matches", whole.matches), ("timeouts", whole.timeouts)):
-            expected[name] = Counter(row["match_id"] for row in given)
-    for name, wanted in expected.items():
-        found = Counter(tuple(row.values()) if rows else row["match_id"] for row in rows_of(place / name))
-        if not wanted:
-            problems.append(f"no {name} to compare: the test shows nothing")
-        if found != wanted:
-            problems.append(f"{name}: {(wanted - found).total()} lost, {(found - wanted).total()} too many")
-    return problems
+def _moment(file: Path) -> int:
+    return file.stat().st_mtime_ns if file.exists() else 0
 
 
-def rows_of(place: Path) -> list[dict[str, Any]]:
-    """The rows of all micro-batches."""
-    if not place.exists():
-        return []
-    return list(ds.dataset(place, format="parquet").to_table().to_pylist())
+def wait_for_work(place: Path, job: subprocess.Popen[bytes]) -> float:
+    """Until this start of the job has committed something."""
+    before, begun = last_commit(place), time.monotonic()
+    while job.poll() is None and time.monotonic() - begun < 1200 and last_commit(place) == before:
+        time.sleep(0.05)
+    return time.monotonic()
 
 
-def outcome(
-    place: Path,
-    kills: int,
-    seed: int,
-    batches: int,
-    crashes: int = 1,
-    rows: bool = False,
-    size: int = SIZE,
-    keys: int = 1,
-) -> Outcome:
-    events = write_events(place, seed, batches, size, keys)
-    done = run_with_kills(place, kills, seed, crashes, rows)
-    return Outcome(done, compare(place, events, rows))
+def last_commit(place: Path) -> int:
+    return max((int(path.name) for path in (place / "checkpoint" / "commits").glob("[0-9]*")), default=-1)
+
+
+def outcome(place: Path, work: Work, kills: int, seed: int, crashes: int = 1) -> Outcome:
+    """Kills of the driver and its JVM."""
+    events = work.begin(place, seed)
+    done = run_with_kills(place, work, kills, seed, crashes)
+    return Outcome(done, work.problems(place, events, driver_lives=False))

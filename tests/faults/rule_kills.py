@@ -28,7 +28,8 @@ import pyarrow.compute as pc
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from faults.kills import SHORT_LIVED, SLOW_START, rows_of, write_events
+from faults.comparing import rows_of
+from faults.kills import SHORT_LIVED, SLOW_START, last_commit, write_events
 from spark.stream.operator_stream import OperatorStream
 
 from cepheid.rule import read
@@ -137,7 +138,7 @@ class Feed:
         for file in self.files[self.given : up_to]:
             (self.place / "waiting" / file.name).rename(file)
             self.given += 1
-        if len(noted) < self.given or not noted or _committed(self.place) < max(noted):
+        if len(noted) < self.given or not noted or last_commit(self.place) < max(noted):
             return
         if is_last:
             self.rules.mend()
@@ -157,7 +158,7 @@ def _run(place: Path, feed: Feed, chance: random.Random, kills: int) -> int:
     in_all, log = 0, place / "log"
     while True:
         begun = len(log.read_text(errors="replace")) if log.exists() else 0
-        before, limit = _committed(place), float("inf")
+        before, limit = last_commit(place), float("inf")
         with log.open("ab") as output:
             job = subprocess.Popen(
                 [sys.executable, str(JOB), str(place)],
@@ -168,7 +169,7 @@ def _run(place: Path, feed: Feed, chance: random.Random, kills: int) -> int:
             )
         while job.poll() is None and time.monotonic() < limit:
             feed.step()
-            if kills and limit == float("inf") and _committed(place) > before:
+            if kills and limit == float("inf") and last_commit(place) > before:
                 limit = time.monotonic() + chance.uniform(0.0, 4.0)
             time.sleep(0.1)
         if job.poll() is None:
@@ -183,10 +184,6 @@ def _run(place: Path, feed: Feed, chance: random.Random, kills: int) -> int:
             in_all += 1
         elif SLOW_START not in said:
             raise RuntimeError(f"the job failed with {code}:\n{said[-5_000:]}")
-
-
-def _committed(place: Path) -> int:
-    return max((int(path.name) for path in (place / "checkpoint" / "commits").glob("[0-9]*")), default=-1)
 
 
 def _registries(place: Path) -> dict[int, Registry]:

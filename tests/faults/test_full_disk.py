@@ -13,8 +13,9 @@ import pytest
 
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'cepheid[spark]'")
 
+from faults.comparing import compare
 from faults.full_disk import ROOMS
-from faults.kills import SHORT_LIVED, compare, write_events
+from faults.kills import SHORT_LIVED, write_events
 
 PROGRAM = Path(__file__).parent / "full_disk.py"
 SIZE = "8m"

@@ -9,20 +9,20 @@ import pytest
 
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'cepheid[spark]'")
 
-from faults.kills import outcome
+from faults.kills import Work, outcome
 from faults.rule_kills import outcome as outcome_of_rules
 
 
 @pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java")
 def test_a_killed_job_goes_on_without_loss_or_doubles(tmp_path: Path) -> None:
-    found = outcome(tmp_path / "job", kills=1, seed=7, batches=10, crashes=1)
+    found = outcome(tmp_path / "job", Work(batches=10), kills=1, seed=7)
     assert found.problems == []
     assert found.kills >= 2
 
 
 @pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java")
 def test_a_killed_job_of_a_row_pattern_goes_on_without_loss_or_doubles(tmp_path: Path) -> None:
-    found = outcome(tmp_path / "job", kills=1, seed=11, batches=8, crashes=1, rows=True)
+    found = outcome(tmp_path / "job", Work(batches=8, rows=True), kills=1, seed=11)
     assert found.problems == []
     assert found.kills >= 2
 

@@ -1,88 +1,58 @@
-"""Kills of what a driver survives: Python workers and executors; and kills of a driver with deep state.
+"""Kills of what a driver survives: Python workers and executors. Called by `bench/kills.py`.
 
-Called by `bench/kills.py`. The job is that of `job.py`; what differs is who dies, and how much the state holds.
+The job is that of `job.py`; while it runs, one victim after the other is killed, at random moments. Spark starts the
+tasks again; the driver goes on, so that its accounts are complete and must add up to the input.
 """
 
 from __future__ import annotations
 
-import os
 import random
-import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
-from faults.kills import JOB, OVER, Outcome, compare, outcome, wait_for_work, write_events
-from faults.kills import SHORT_LIVED as SHORT
+from faults.kills import OVER, SLOW_START, Outcome, Work, descendants, kill, last_commit, text_of, wait_for_work
 
 WORKER, EXECUTOR = "pyspark.daemon", "CoarseGrainedExecutorBackend"
 """What the command of a victim holds; the children of a daemon are the workers."""
 CLUSTER = "local-cluster[2,1,512]"
 
 
-def workers(place: Path, seed: int, kills: int = 6) -> Outcome:
-    """Kill Python workers at random moments; Spark starts their tasks again."""
-    return _beside(place, seed, kills, lambda job: _descendants(job, WORKER)[1:], {})
+AGAIN = 0.3
+"""How often a micro-batch that had to begin anew is hit once more."""
 
 
-def executors(place: Path, seed: int, kills: int = 3) -> Outcome:
-    """Kill executors at random moments; Spark starts others."""
-    return _beside(place, seed, kills, lambda job: _descendants(job, EXECUTOR), {"CEPHEID_TEST_MASTER": CLUSTER})
+def workers(place: Path, seed: int, work: Work) -> Outcome:
+    """Kill Python workers, now and then the daemon that starts them."""
+    return beside(place, seed, work, lambda job: descendants(job, WORKER), {})
 
 
-def deep(place: Path, seed: int) -> Outcome:
-    """Many more events a file, so that thousands of runs and waiting events are written and read back."""
-    return outcome(place, kills=4, seed=seed, batches=14, crashes=2, size=1_500, keys=100)
+def executors(place: Path, seed: int, work: Work) -> Outcome:
+    """Kill one of two executors with its Python workers; Spark starts others."""
+    return beside(place, seed, work, lambda job: descendants(job, EXECUTOR), {"CEPHEID_TEST_MASTER": CLUSTER})
 
 
-def _beside(
-    place: Path, seed: int, kills: int, victims: Callable[[int], list[int]], environment: dict[str, str]
+def beside(
+    place: Path, seed: int, work: Work, victims: Callable[[int], list[int]], environment: dict[str, str]
 ) -> Outcome:
-    chance, done = random.Random(seed), 0
-    events = write_events(place, seed, batches=18)
-    log = place / "log"
+    """Run a job in an environment, and kill about one of its victims a micro-batch, at random moments of it."""
+    chance, kills, starts = random.Random(seed), 0, 0
+    events = work.begin(place, seed)
     while True:
-        with log.open("ab") as output:
-            begun = output.tell()
-            job = subprocess.Popen(
-                [sys.executable, str(JOB), str(place)],
-                stdout=output,
-                stderr=output,
-                start_new_session=True,
-                env={**os.environ, **SHORT, **environment},
-            )
+        begun = text_of(place / "log")
+        job, starts = work.start(place, **environment), starts + 1
         wait_for_work(place, job)
+        length = 1.0  # of a micro-batch
         while job.poll() is None:
-            time.sleep(chance.uniform(0.3, 1.5))
-            found = victims(job.pid) if done < kills else []
-            if found:
-                try:
-                    os.kill(chance.choice(found), signal.SIGKILL)
-                    done += 1
-                except ProcessLookupError:
-                    pass  # it has just ended
-        if job.returncode == 0 or OVER in log.read_text(errors="replace")[begun:]:
-            return Outcome(done, compare(place, events, rows=False))
-        # a task that failed too often ends the query, which an operator starts again
-
-
-def _descendants(root: int, holds: str) -> list[int]:
-    """The processes below one whose command holds a text, parents first."""
-    commands: dict[int, tuple[int, str]] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                command = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-                parent = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
-            except OSError:
-                continue
-            commands[int(entry.name)] = parent, command
-    below, ahead = [], [root]
-    while ahead:
-        parent = ahead.pop(0)
-        children = sorted(pid for pid, (above, _) in commands.items() if above == parent)
-        below += [pid for pid in children if holds in commands[pid][1]]
-        ahead += children
-    return below
+            before, start = last_commit(place), time.monotonic()
+            time.sleep(chance.uniform(0.0, length))
+            found = victims(job.pid)
+            kills += bool(found) and kill(chance.choice(found))
+            if chance.random() > AGAIN:
+                wait_for_work(place, job)
+                length = min(3.0, (time.monotonic() - start) / max(1, last_commit(place) - before))
+        said = text_of(place / "log")[len(begun) :]
+        if job.returncode == 0 or OVER in said:
+            return Outcome(kills, work.problems(place, events, driver_lives=starts == 1))
+        if SLOW_START not in said:
+            raise RuntimeError(f"the job failed with {job.returncode}:\n{said[-5_000:]}")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -16,19 +15,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
-from time import monotonic, sleep
 from types import ModuleType
 from typing import Any
 
 import pytest
+from kafka.brokers import ENVIRONMENT, EXAMPLE, running_broker
 
-import cepheid
 from cepheid.engine.matcher import warm_up
 
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'cepheid[spark]'")
 HERE = Path(__file__).parent
-EXAMPLE = HERE.parents[1] / "examples" / "kafka"
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(cepheid.__file__).parents[1]), "PYSPARK_PYTHON": sys.executable}
 
 
 @pytest.fixture
@@ -65,18 +61,8 @@ def skipped_where_unreachable(maven: ModuleType) -> Iterator[None]:
 @pytest.fixture
 def servers(payments: ModuleType, tmp_path: Path) -> Iterator[str]:
     """A broker of its own."""
-    command = [sys.executable, str(EXAMPLE / "broker.py"), "--port", "0", "--place", str(tmp_path / "broker")]
-    log = tmp_path / "broker.log"
-    with log.open("w") as said, subprocess.Popen(command, stdout=said, stderr=said, env=ENVIRONMENT) as broker:
-        try:
-            until = monotonic() + 120
-            while "Kafka Server started" not in log.read_text():
-                assert broker.poll() is None and monotonic() < until, f"Kafka did not start:\n{log.read_text()}"
-                sleep(0.2)
-            [port] = re.findall(r"Kafka \S+ at localhost:(\d+)", log.read_text())
-            yield f"localhost:{port}"
-        finally:
-            broker.terminate()
+    with running_broker(tmp_path / "broker") as address:
+        yield address
 
 
 def run(script: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

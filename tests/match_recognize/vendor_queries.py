@@ -246,4 +246,38 @@ DATABRICKS = [
         _PRICES,
         [("ACME", 10, 8), ("ACME", 7, 7), ("ACME", 9, 9)],
     ),
+    # The uses that its page names, and the functions that it allows in DEFINE; the queries are ours.
+    VendorQuery(
+        "a W",
+        _over_ticker(f"""{_HEAD} strt.rowtime AS start_tstamp, FIRST(down.price) AS low, LAST(down.price) AS low_again,
+            LAST(up.rowtime) AS end_tstamp PATTERN (strt down+ up+ down+ up+)
+            DEFINE down AS price < PREV(price), up AS price > PREV(price)"""),
+        "Ticker",
+        ticker([10, 8, 9, 7, 11, 11]),
+        [("ACME", at(0), 8, 7, at(4))],
+    ),
+    VendorQuery(
+        "runs of equal values",
+        _over_ticker(f"""{_HEAD} match_number() AS number, FIRST(price) AS price, count(*) AS n
+            PATTERN (a same+) DEFINE same AS price = PREV(price)"""),
+        "Ticker",
+        ticker([5, 5, 5, 7, 8, 8]),
+        [("ACME", 1, 5, 3), ("ACME", 2, 8, 2)],
+    ),
+    VendorQuery(
+        "sessions",
+        _over_ticker(f"""{_HEAD} FIRST(rowtime) AS since, LAST(rowtime) AS until, count(*) AS n
+            PATTERN (a more*) DEFINE more AS rowtime < PREV(rowtime) + INTERVAL '30' MINUTE"""),
+        "Ticker",
+        [*ticker([1, 2], step=60), *ticker([3, 4, 5], first=4_000, step=60)],
+        [("ACME", at(0), at(60), 2), ("ACME", at(4_000), at(4_120), 3)],
+    ),
+    VendorQuery(
+        "the number of the match and labels in DEFINE",
+        _over_ticker(f"""{_HEAD} FIRST(price) AS f, LAST(price) AS l PATTERN ((a | b) c)
+            DEFINE b AS price > 1, c AS match_number() < 3 AND LAST(classifier(), 1) = 'B'"""),
+        "Ticker",
+        ticker([1, 2, 3, 4, 5, 6, 7]),
+        [("ACME", 2, 3), ("ACME", 4, 5)],
+    ),
 ]

@@ -135,3 +135,19 @@ def test_the_state_of_a_hot_key_follows_the_events_in_the_window(tmp_path: Path)
     assert other["held"] == 2 * one["held"] and other["bytes"] < 2.2 * one["bytes"]
     assert other["runs"] > 7 * one["runs"] > 7_000_000
     assert (tmp_path / "hot.svg").exists()
+
+
+def test_a_checkout_is_as_fast_as_itself_and_finds_as_many_matches(tmp_path: Path) -> None:
+    command = [sys.executable, str(ROOT / "bench" / "against.py"), str(ROOT), "--events", "2000", "--turns", "2"]
+    command += ["--starts", "2", "--case", "seq", "--case", "all of 5", "--json", str(tmp_path / "against.json")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = json.loads((tmp_path / "against.json").read_text(encoding="utf-8"))["sections"]["against"]["rows"]
+    assert [row["query"] for row in found] == ["seq", "all of 5"]
+    assert all(row["right"] is True and row["matches"] > 0 and row["ratio"] > 0 for row in found)
+
+
+def test_what_is_no_checkout_is_refused(tmp_path: Path) -> None:
+    command = [sys.executable, str(ROOT / "bench" / "against.py"), str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and "another checkout" in done.stderr

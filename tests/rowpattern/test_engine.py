@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 import time
 from decimal import Decimal
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, assume, example, given, settings
+from hypothesis import strategies as st
 from rowpattern.clauses import clauses, tables
 
 from cepheid.conditions import Schema
-from cepheid.conditions.expression import Column
+from cepheid.conditions.expression import Column, Name
 from cepheid.conditions.types import LONG
 from cepheid.engine.kernel import row_layout as r
 from cepheid.engine.row_values import RowValues
@@ -24,7 +26,8 @@ from cepheid.errors import CepheidError, EvaluationError, LimitError
 from cepheid.match_recognize import read
 from cepheid.options import Limits
 from cepheid.rowpattern.binding import bind
-from cepheid.rows.row_order import ordered
+from cepheid.rowpattern.model import Sort
+from cepheid.rows.row_order import OrderedRows, ordered
 from cepheid.rows.row_patterns import by_engine, by_reference, match_rows
 
 MEMORY = {r.FORGET: "forget", r.BY_STATE: "by state", r.BY_ROW_OF_START: "by start", r.BY_ROW: "by row"}
@@ -205,3 +208,18 @@ def test_a_long_match_is_no_search_that_explodes() -> None:
     for condition in ("v = 1", "B.v = A.v", "LAST(CLASSIFIER(), 1) <> 'X'"):
         found = match_rows(read(clause.format(condition)), same_rows(5_000), Limits(max_steps=10))
         assert found.matches == [{"p": "k", "n": 5_000}]
+
+
+@given(
+    st.lists(st.tuples(st.integers(-4, 4) | st.sampled_from([None, 2**62, -(2**62)]), st.integers(0, 9)), min_size=1)
+)
+def test_partitions_by_number_are_the_same_as_by_lookup(rows: list[tuple[int | None, int]]) -> None:
+    keys, times = (list(column) for column in zip(*rows, strict=True))
+    table = pa.table({"k": pa.array(keys, pa.int64()), "t": times, "row": range(len(rows))})
+    sorts = (Sort(Name(("t",))),)
+
+    def partitions(rows: OrderedRows) -> list[list[int]]:
+        listed = rows.values().column("row").to_pylist()
+        return sorted(listed[begin:end] for begin, end in pairwise(rows.bounds.tolist()))
+
+    assert partitions(ordered(table, ("k",), sorts, by_number=True)) == partitions(ordered(table, ("k",), sorts))

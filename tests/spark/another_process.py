@@ -10,12 +10,15 @@ Prints what the pattern finds as one line of JSON, or the error of the job. `exp
 from __future__ import annotations
 
 import json
+import os
 import random
 import sys
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+MASTER = os.environ.get("CEPHEID_TEST_MASTER", "local-cluster[2,1,1024]")
+SERVER = os.environ.get("SPARK_REMOTE", "local[1]")
 NOON = datetime(2025, 1, 1, 12)
 MIDDLE = NOON + timedelta(seconds=30)
 DDL = "key string, ts timestamp, id long, name string, price double"
@@ -98,7 +101,7 @@ def over_connect() -> dict[str, Any]:
     from cepheid import Pattern
     from cepheid.spark.buckets import estimated_bytes
 
-    session = SparkSession.builder.remote("local[1]").config(map=OPTIONS).getOrCreate()
+    session = SparkSession.builder.remote(SERVER).config(map=OPTIONS).getOrCreate()
     frame = session.createDataFrame([tuple(row.values()) for row in made_up_rows()], DDL)
     with_column = Pattern.begin("a").where(F.col("name") == "a").match(frame, **KEYS)
     explained = str(rising().match(frame, **KEYS).explain())
@@ -119,7 +122,7 @@ def stream_over_connect(place: Path) -> dict[str, Any]:
     from cepheid.spark.stream.accounts import accounts
     from cepheid.spark.stream.query import PROVIDER, ROCKSDB
 
-    session = SparkSession.builder.remote("local[1]").config(map=OPTIONS).getOrCreate()
+    session = SparkSession.builder.remote(SERVER).config(map=OPTIONS).getOrCreate()
     stream = session.readStream.schema(DDL).json(str(place / "in"))
     unusable = str(place / "unusable")
 
@@ -172,7 +175,7 @@ def on_executors(package: str | None) -> dict[str, Any]:
     from pyspark.sql import SparkSession
 
     options = {**OPTIONS, **CLUSTER_OPTIONS, **({"spark.submit.pyFiles": package} if package else {})}
-    session = SparkSession.builder.master("local-cluster[2,1,1024]").config(map=options).getOrCreate()
+    session = SparkSession.builder.master(MASTER).config(map=options).getOrCreate()
     frame = session.createDataFrame([tuple(row.values()) for row in made_up_rows()], DDL)
     try:
         return on_spark(frame)

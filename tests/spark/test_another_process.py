@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import site
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from cluster.standalone import python_without_package
 from spark import another_process
 
 import cepheid
@@ -43,16 +43,10 @@ def run(*arguments: str, **environment: str) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def worker_environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """A Python for executors that has all dependencies but not the package, and the kernel that is compiled here."""
-    place = tmp_path_factory.mktemp("executors")
-    [installed] = [Path(found) for found in site.getsitepackages() if (Path(found) / "pyspark").exists()][:1]
-    if (installed / "cepheid").exists():
-        pytest.skip("the package lies among its dependencies: install it with pip install --editable")
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(place)], check=True)
-    [packages] = place.glob("lib/python*/site-packages")
-    (packages / "dependencies.pth").write_text(f"{installed}\n")  # .pth files there are not read again
+    python = python_without_package(tmp_path_factory.mktemp("executors"))
     warm_up()
     assert compiling.PLACE is not None
-    return {"PYSPARK_PYTHON": str(place / "bin" / "python"), "CEPHEID_CACHE": str(compiling.PLACE.parent)}
+    return {"PYSPARK_PYTHON": str(python), "CEPHEID_CACHE": str(compiling.PLACE.parent)}
 
 
 def test_spark_connect() -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from cepheid.spark import workers
 from cepheid.spark.cells import cells_of, narrowed, rows_of
-from cepheid.spark.workers import BUCKET, PAYLOAD, Pack, largest_key, mask_width
+from cepheid.spark.workers import BUCKET, PAYLOAD, Pack, PackByNumber, largest_key, mask_width
 
 ROWS = st.lists(
     st.tuples(st.sampled_from(["a", "b", "", None]), st.integers(-5, 5), st.integers(0, 2**9 - 1), st.integers(0, 3)),
@@ -113,3 +113,32 @@ def test_the_largest_key_takes_a_fraction_of_the_memory_that_the_rows_take() -> 
         tracemalloc.stop()
     assert most < count
     assert pa.total_allocated_bytes() - before < count
+
+
+KEYS = {
+    "number": st.integers(-(2**63), 2**63 - 1),
+    "small": st.integers(-3, 3),
+    "day": st.dates(),
+    "at": st.datetimes(),
+}
+KINDS = {"number": pa.int64(), "small": pa.int8(), "day": pa.date32(), "at": pa.timestamp("us")}
+
+
+@given(st.data(), st.sets(st.sampled_from(sorted(KEYS)), min_size=1, max_size=2), st.integers(1, 9))
+def test_a_key_of_numbers_is_in_one_bucket_with_all_its_rows(
+    data: st.DataObject, names: set[str], buckets: int
+) -> None:
+    keys = tuple(sorted(names))
+    known = data.draw(st.lists(st.tuples(*(st.none() | KEYS[name] for name in keys)), min_size=1, max_size=6))
+    rows = [(*key, number) for number, key in enumerate(data.draw(st.lists(st.sampled_from(known), min_size=1)))]
+    columns = zip((*keys, "row"), zip(*rows, strict=True), strict=True)
+    table = pa.table({name: pa.array(values, KINDS.get(name, pa.int64())) for name, values in columns})
+    found = unpacked(PackByNumber(keys, buckets=buckets), table.to_batches(max_chunksize=5))
+    assert all(0 <= bucket < buckets for bucket in found)
+    assert sorted(row["row"] for listed in found.values() for row in listed) == list(range(len(rows)))
+    places: dict[Any, set[int]] = defaultdict(set)
+    for bucket, listed in found.items():
+        for row in listed:
+            places[tuple(row[name] for name in keys)].add(bucket)
+            assert row == dict(zip((*keys, "row"), rows[row["row"]], strict=True))
+    assert all(len(one) == 1 for one in places.values())

@@ -129,6 +129,19 @@ def test_a_bucket_that_is_too_large_names_its_key(prices: DataFrame) -> None:
         found.matches.collect()
 
 
+@pytest.mark.parametrize("condition", ["price < 6", "price < 6 AND day >= 0", "price < 6 AND hex(day) IS NOT NULL"])
+@pytest.mark.parametrize("key", ["CAST(ascii(symbol) AS SMALLINT)", "make_date(2025, 1, ascii(symbol) - 60)", "symbol"])
+def test_whoever_computes_buckets_and_conditions(prices: DataFrame, condition: str, key: str) -> None:
+    """Spark or the workers, by the types of keys and what conditions read; one key is NULL."""
+    measures = "MEASURES FIRST(price) AS f, COUNT(L.price) AS n"
+    clause = f"PARTITION BY k ORDER BY day {measures} PATTERN (A L+) DEFINE L AS {condition}"
+    given = prices.selectExpr(f"CASE WHEN symbol <> 'B' THEN {key} END AS k", "day", "price").repartition(3)
+    found = RowPattern.parse(clause).match(given, buckets=3).matches
+    portable = RowPattern.parse(clause.replace("hex(day)", "day"))
+    expected = portable.match_events(given.toArrow()).matches
+    assert sorted(map(tuple, found.collect()), key=str) == sorted((tuple(row.values()) for row in expected), key=str)
+
+
 # ── queries ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 

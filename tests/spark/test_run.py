@@ -160,6 +160,31 @@ def test_a_stream(spark: SparkSession, place: Path, capsys: pytest.CaptureFixtur
     assert "is not a checkpoint" in capsys.readouterr().err
 
 
+def test_a_stream_with_a_history(spark: SparkSession, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The first half is the history; the stream has all of it once more, and each tag is reported once."""
+    Path("archive").mkdir()
+    Path("archive/first.parquet").write_bytes(Path("in/first.parquet").read_bytes())
+    settings = {
+        "source.stream": "true",
+        "stream.checkpoint": f"{place}/state",
+        "match.watermark": "1 minute",
+        "stream.flush": "true",
+        "history.path": f"{place}/archive",
+    }
+    given = [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
+    assert main(["run", "job.toml", *given, "--set", "history.where=reader IS NOT NULL"]) == 0, capsys.readouterr().err
+    found = spark.read.option("recursiveFileLookup", True).parquet(f"{place}/out").collect()
+    assert sorted(row["tag"] for row in found) == sorted(SHOP.stolen)
+    half = SHOP.readings.num_rows // 2
+    assert f"{half + SHOP.readings.num_rows:,} events, " in capsys.readouterr().err
+    Path("clause.txt").write_text("PARTITION BY tag ORDER BY ts PATTERN (a) DEFINE a AS reader = 'EXIT'", "utf-8")
+    clause = ["--set", "pattern.file=clause.txt", "--set", f"stream.checkpoint={place}/other"]
+    Path("job.toml").write_text(Path("job.toml").read_text().replace('partition_by = "tag"', ""))
+    Path("job.toml").write_text(Path("job.toml").read_text().replace('order_by = "ts"', ""))
+    assert main(["run", "job.toml", *given, *clause]) == 2
+    assert "a history is for one pattern" in capsys.readouterr().err
+
+
 def test_a_clause_of_match_recognize(spark: SparkSession, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     clause = """
         PARTITION BY tag ORDER BY ts MEASURES COUNT(*) AS n

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NoReturn, TextIO
 
 from cepheid import __version__
-from cepheid.cli import asking, demonstration, querying, rules, running, showing, state, studio
+from cepheid.cli import asking, demonstration, migrating, querying, rules, running, showing, state, studio
 from cepheid.cli.failures import told
 from cepheid.errors import CepheidError
 
@@ -32,6 +32,7 @@ examples:
   cepheid run job.toml --set sinks.matches.path=out/today
   cepheid sql v-shapes.sql --table prices=prices.parquet
   cepheid state state/shoplifting
+  cepheid migrate state/shoplifting --buckets 16
   cepheid why job.toml --key tag=watch
   cepheid studio readings.csv
 """
@@ -97,6 +98,7 @@ def _parser() -> argparse.ArgumentParser:
     running.add_to(commands)
     querying.add_to(commands)
     state.add_to(commands)
+    migrating.add_to(commands)
     asking.add_to(commands)
     studio.add_to(commands)
     showing.add_to(commands)

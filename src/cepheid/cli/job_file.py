@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import tomllib
 from dataclasses import dataclass, field
+from datetime import datetime
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ _SOURCE: dict[str, type | tuple[type, ...]] = {
 _SECTIONS: dict[str, dict[str, type | tuple[type, ...]]] = {
     "source": _SOURCE,
     "sources": {},
-    "history": {**_SOURCE, "seam": str},
+    "history": {**_SOURCE, "seam": (str, datetime)},
     "pattern": {"file": str, "text": str, "type_column": str},
     "rules": {"directory": str},
     "match": {
@@ -80,6 +81,15 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
+class History:
+    """Events that come before those of a stream."""
+
+    source: Source
+    seam: str | datetime | None
+    """The moment from which on the stream counts."""
+
+
+@dataclass(frozen=True, slots=True)
 class Streaming:
     """How a stream runs: where its state is kept, when it looks for rows, whether it ends the input."""
 
@@ -88,14 +98,7 @@ class Streaming:
     flush: bool
     on_error: str
     idle: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class History:
-    """Events that a stream begins with, and the moment from which on the stream itself counts."""
-
-    source: Source
-    seam: str | None
+    history: History | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +135,6 @@ class Job:
     """The directory of rules, where the job has one instead of a pattern."""
     sources: dict[str, Source] = field(default_factory=dict)
     """By element: its rows, where the job has several tables."""
-    history: History | None = None
-    """What comes before a stream, if anything does."""
 
 
 def read_job(path: str, changes: list[str]) -> Job:
@@ -191,7 +192,6 @@ def _job(data: dict[str, Any], directory: Path) -> Job:
         dict(data.get("parameters", {})),
         None if rules is None else str(directory / rules),
         {} if "" in sources else sources,
-        _history(data, source.is_stream),
     )
 
 
@@ -231,16 +231,6 @@ def _source(given: dict[str, Any], place: str) -> Source:
     )
 
 
-def _history(data: dict[str, Any], is_stream: bool) -> History | None:
-    if "history" not in data:
-        return None
-    given = dict(data["history"])
-    if not is_stream or given.get("stream"):
-        raise InputError("[history] is a batch that comes before a stream.\n  Write stream = true under [source] only.")
-    seam = given.pop("seam", None)
-    return History(_source(given, "[history]"), seam)
-
-
 def _streaming(is_stream: bool, data: dict[str, Any], draws: bool) -> Streaming | None:
     """What only a stream has, and only a batch."""
     given, sinks = data.get("stream"), data.get("sinks", {})
@@ -249,6 +239,8 @@ def _streaming(is_stream: bool, data: dict[str, Any], draws: bool) -> Streaming 
             raise InputError(
                 "[stream] is given, but the source is not a stream.\n  Write stream = true under [source]."
             )
+        if "history" in data:
+            raise InputError("[history] comes before a stream.\n  A batch reads it as a part of its [source].")
         for name in ("late", "rejected", "rejected_rules"):
             if name in sinks:
                 raise InputError(f"[sinks.{name}] is for streams; a batch has no such rows.")
@@ -269,7 +261,21 @@ def _streaming(is_stream: bool, data: dict[str, Any], draws: bool) -> Streaming 
     if "idle" in given:
         duration(given["idle"], "[stream]: idle")
     flush, on_error = given.get("flush", False), given.get("on_error", "stop")
-    return Streaming(given["checkpoint"], trigger, flush, on_error, given.get("idle"))
+    return Streaming(given["checkpoint"], trigger, flush, on_error, given.get("idle"), _history(data))
+
+
+def _history(data: dict[str, Any]) -> History | None:
+    if "history" not in data:
+        return None
+    given = dict(data["history"])
+    seam = given.pop("seam", None)
+    if given.get("stream"):
+        raise InputError("[history]: stream = true.\n  A history is a batch; the stream is under [source].")
+    if "sources" in data:
+        raise InputError("[history] is for one [source], not for [sources].\n  Let the streams read it first.")
+    if "schema" not in given and "schema" in data["source"]:
+        given["schema"] = data["source"]["schema"]
+    return History(_source(given, "[history]"), seam)
 
 
 def _match(given: dict[str, Any]) -> dict[str, Any]:
@@ -328,6 +334,7 @@ def _check(given: dict[str, Any], known: dict[str, Any], place: str) -> None:
         kinds = known[name] if isinstance(known[name], tuple) else (known[name],)
         if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
             words = {str: "a string", list: "a list", dict: "a section", int: "a whole number", bool: "true or false"}
+            words[datetime] = "a date with a time"
             raise InputError(f"{place}: {name} = {value!r} is not {' or '.join(words[kind] for kind in kinds)}.")
 
 

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from cepheid.cli.bars import task_bar
-from cepheid.cli.job_file import Job, Sink, Source
+from cepheid.cli.job_file import Job, Sink, Source, Streaming
 
 if TYPE_CHECKING:
     from cepheid.spark.embedded import SparkSession
     from cepheid.spark.jobs import Counted, DataFrame
+    from cepheid.spark.stream.history import Given
 
 
 def rows_of(session: SparkSession, source: Source) -> DataFrame:
@@ -44,6 +45,15 @@ def tables_of(session: SparkSession, job: Job) -> dict[str, DataFrame]:
         if id(source) not in read:
             read[id(source)] = rows_of(session, source)
     return {element: read[id(source)] for element, source in job.sources.items()}
+
+
+def history_of(session: SparkSession, stream: Streaming) -> Given | None:
+    """The events that come before those of a stream, if the job has any."""
+    from cepheid.spark.stream.history import Given
+
+    if stream.history is None:
+        return None
+    return Given(rows_of(session, stream.history.source), stream.history.seam)
 
 
 def write(console: Console, name: str, sink: Sink, events: Sequence[Counted], rows: DataFrame) -> None:

@@ -63,7 +63,7 @@ def _stream(arguments: argparse.Namespace, console: Console, job: Job, rules: Pa
     if arguments.explain:
         Console(highlight=False).print(coloured(found.explain()))
         return 0
-    given, before = job.stream, job.history
+    given, before = job.stream, job.stream.history
     sinks: dict[str, Any] = {name: stream_sink(sink) for name, sink in job.sinks.items()}
     is_followed = _is_followed(job)
     if not is_followed and sinks.pop("rejected_rules", None) is not None:

@@ -60,9 +60,9 @@ a job:
   idle = "30 seconds"               # optional: so long without events, and time moves on with the clock
   on_error = "stop"                 # or "skip_moment", "skip_key": reject events that exceed a limit, and go on
 
-  [history]                         # optional: events that come before those of the stream; written as [source]
-  path = "readings/2025"
-  seam = "2026-01-01 00:00:00"      # optional: the moment from which on the stream counts
+  [history]                         # streams: events before the first ones, with the keys of [source]
+  path = "archive/"
+  seam = "2025-03-01 00:00:00"      # optional: the history counts before this moment, the stream from it on
 
   [spark]                           # settings, as spark-submit --conf takes them
   spark.sql.shuffle.partitions = 64

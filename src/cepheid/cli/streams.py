@@ -15,7 +15,7 @@ from rich.live import Live
 from rich.table import Table
 
 from cepheid.cli.job_file import Job, Sink
-from cepheid.cli.reading_writing import rows_of
+from cepheid.cli.reading_writing import history_of
 from cepheid.errors import InputError
 
 if TYPE_CHECKING:
@@ -33,7 +33,6 @@ _UNITS = {"d": 86_400, "h": 3_600, "min": 60}
 def run_stream(console: Console, job: Job, found: FoundInStream | FoundRowsInStream) -> int:
     """Run a stream until it ends or is interrupted; its checkpoint goes on from there."""
     from cepheid.spark.stream.found import FoundInStream
-    from cepheid.spark.stream.history import Given
     from cepheid.spark.stream.query import Starting, started
 
     if job.stream is None:
@@ -41,11 +40,6 @@ def run_stream(console: Console, job: Job, found: FoundInStream | FoundRowsInStr
     given = job.stream
     sinks = {name: stream_sink(sink) for name, sink in job.sinks.items()}
     plan = found.plan.looking_for(sinks) if isinstance(found, FoundInStream) else found.plan
-    before = None
-    if job.history is not None:
-        if not isinstance(found, FoundInStream):
-            raise InputError("[history] is for patterns, not for row patterns.\n  Leave it out.")
-        before = Given(rows_of(plan.session, job.history.source), job.history.seam)
     how = Starting(
         given.checkpoint,
         sinks,
@@ -53,7 +47,7 @@ def run_stream(console: Console, job: Job, found: FoundInStream | FoundRowsInStr
         flush=given.flush,
         on_error=given.on_error,
         idle=given.idle,
-        history=before,
+        history=history_of(plan.session, given),
     )
     return follow(console, job, plan.session, lambda show: started(plan, how, show))
 

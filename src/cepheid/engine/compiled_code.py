@@ -8,6 +8,7 @@ each piece is for, and the directory is named by the kernel's sources and numba'
 from __future__ import annotations
 
 import atexit
+import hashlib
 import logging
 import os
 import subprocess
@@ -22,33 +23,50 @@ _MAIN = "drive.match_sorted"
 _beside: dict[str, subprocess.Popen[bytes]] = {}
 
 
-FILE = f"cepheid-kernel-{compiling.SOURCES}.zip"
+NAME = f"cepheid-kernel-{compiling.SOURCES}"
+"""How the file begins; what follows tells its contents."""
 
 
 def packed() -> Path | None:
-    """A file with what is compiled on this machine; None if that is nothing yet."""
+    """A file with what is compiled on this machine; None if that is nothing yet. More may be compiled later: then it is
+    another file."""
     place = compiling.PLACE
     if place is None or not any(place.glob(f"{_MAIN}*.nbi")):
         return None
-    whole = place / f".{FILE}.{os.getpid()}"
-    with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as archive:
-        for file in sorted(place.glob("*.nb?")):
-            archive.write(file, file.name)
-    return whole.replace(place / FILE)
+    pieces = sorted(place.glob("*.nb?"))
+    contents = hashlib.sha256(repr([(piece.name, piece.stat().st_size) for piece in pieces]).encode())
+    target = place / f"{NAME}-{contents.hexdigest()[:12]}.zip"
+    if not target.exists():
+        whole = place / f".{target.name}.{os.getpid()}"
+        with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as archive:
+            for piece in pieces:
+                archive.write(piece, piece.name)
+        whole.replace(target)
+    return target
 
 
 def keep(code: Path) -> bool:
-    """Put compiled code where this machine keeps its own, unless it has some. Returns whether it did."""
+    """Put compiled code where this machine keeps its own: the functions of which it has none. Returns whether there
+    were any."""
     place = compiling.PLACE
-    if place is None or any(place.glob(f"{_MAIN}*.nbi")):
+    if place is None:
         return False
-    with compiling.one_at_a_time(), zipfile.ZipFile(code) as archive:
+    with zipfile.ZipFile(code) as archive:
         names = [name for name in archive.namelist() if os.path.basename(name) == name]
-        for name in sorted(names, key=lambda name: name.endswith(".nbi")):  # an index comes after what it names
-            whole = place / f".{name}.{os.getpid()}"
-            whole.write_bytes(archive.read(name))
-            whole.replace(place / name)
-    return True
+        if all((place / _index(name)).exists() for name in names):
+            return False
+        with compiling.one_at_a_time():
+            wanted = [name for name in names if not (place / _index(name)).exists()]
+            for name in sorted(wanted, key=lambda name: name.endswith(".nbi")):  # an index comes after what it names
+                whole = place / f".{name}.{os.getpid()}"
+                whole.write_bytes(archive.read(name))
+                whole.replace(place / name)
+    return bool(wanted)
+
+
+def _index(piece: str) -> str:
+    """The index of the function that a piece belongs to: of `f-1.py311.2.nbc`, as of itself, it is `f-1.py311.nbi`."""
+    return piece if piece.endswith(".nbi") else f"{piece.rsplit('.', 2)[0]}.nbi"
 
 
 def compile_beside(rows: bool = False, compact: bool = False) -> None:

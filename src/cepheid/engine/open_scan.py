@@ -102,7 +102,7 @@ class OpenScan:
             _with(old.values, begin, values),
             _with(old.known, begin, known),
             _with(old.allowed, again, allowed[again - first :]),
-            _with(old.time, begin, times_of(self.tables, new.table)) if self._has_within else old.time,
+            _with(old.time, begin, times_of(self.tables, new)) if self._has_within else old.time,
         )
         self._note_rows()
         self._bounds[1] = self.count

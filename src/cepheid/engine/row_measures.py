@@ -123,7 +123,8 @@ class MeasureReads:
             return label
         there = np.flatnonzero(rows >= 0)
         names = {node.name for node in walk(argument) if isinstance(node, Column)} - {LABEL, NUMBER}
-        columns = {name: self._rows.table[name].take(pa.array(rows[there])) for name in sorted(names)}
+        taken = self._rows.taken(sorted(names), rows[there])
+        columns = dict(zip(taken.column_names, taken.columns, strict=True))
         columns[LABEL] = label.take(pa.array(there))
         columns[NUMBER] = pa.array(self._found.matches[match[there], 2], pa.int64())
         values = as_array(evaluate_or_fall_back(argument, pa.table(columns)))
@@ -133,7 +134,8 @@ class MeasureReads:
     # ── aggregates ───────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _folded(self, read: Folded) -> pa.Array:
-        if read.argument is None:
+        is_count = read.function is Function.COUNT and not read.distinct
+        if read.argument is None or (is_count and self._rows.is_known(read.argument)):
             return pa.array(self._fold(read, r.COUNT_ROWS, np.zeros(1, np.int64), np.zeros(1, bool))[0])
         kind = read.argument.type
         is_plain = (kind.is_integral or kind.kind in _PLAIN) and not mentions(read.argument, LABEL)

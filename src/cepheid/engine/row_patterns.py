@@ -77,7 +77,7 @@ def match_rows(
     elsewhere; `where` names a row in an error; `progress`: where to go on from, and whether more rows may come."""
     progress = progress or Progress.at_first(rows.bounds)
     values, known, texts = values_of(tables, rows)
-    columns = RowColumns(values, known, allowed_of(tables, rows, own, progress), times_of(tables, rows.table))
+    columns = RowColumns(values, known, allowed_of(tables, rows, own, progress), times_of(tables, rows))
     room = first_room(tables, rows.bounds)
     return scanned(tables, columns, texts, rows.bounds, progress, room, new_cursor(), where)[0]
 
@@ -192,8 +192,8 @@ def first_room(tables: RowTables, bounds: Integers) -> Room:
         np.zeros((largest + 1) * max(1, int(tables.params[r.P_SLOTS])) if remembers_places else 1, np.uint8),
         np.zeros((states, width + 2), np.int64),
         np.zeros(states, np.int64),
-        np.zeros((max(_FIRST_ROOM, count // 4), 4), np.int64),  # what is not used costs nothing
-        np.zeros(max(_FIRST_ROOM, count), np.int32),
+        np.zeros((max(_FIRST_ROOM, count // 2), 4), np.int64),  # what is not used costs nothing
+        np.zeros(max(_FIRST_ROOM, 2 * count), np.int32),
         np.zeros(count, np.bool_),
     )
 
@@ -229,8 +229,8 @@ def _found(matches: Integers, labels: npt.NDArray[np.int32], unmatched: Mask) ->
 
 def allowed_of(tables: RowTables, rows: RowValues, own: Mask | None, progress: Progress) -> npt.NDArray[np.uint64]:
     """A bit for each variable that the row may have, as far as the row and its neighbours tell."""
-    bits = np.zeros(len(rows), np.uint64)
-    near = [rows.of(expression) for expression in tables.near_columns]
+    bits = np.zeros(len(rows), np.min_scalar_type((1 << len(tables.own)) - 1))  # narrow ones are faster
+    near = _Neighbours(tables, rows)
     scanned = _still_to_scan(rows, progress)
     for number, condition in enumerate(tables.own):
         holds = rows.holds(condition) if own is None else own[:, number]
@@ -239,13 +239,13 @@ def allowed_of(tables: RowTables, rows: RowValues, own: Mask | None, progress: P
         test, ahead = tables.near[number], int(tables.tests[number, r.T_AHEAD])
         if test is not None:
             waits = _near_the_end(rows, ahead) & holds if ahead and progress.now is not None else None
-            outcome = _near_holds(test, near, rows, holds if waits is None else holds & ~waits)
+            outcome = near.hold(test, holds if waits is None else holds & ~waits)
             if waits is not None:  # what is known of such a row: the parts that read no later one
                 before = tables.near_before[number]
-                outcome |= waits if before is None else _near_holds(before, near, rows, waits)
+                outcome |= waits if before is None else near.hold(before, waits)
             holds = outcome
-        bits |= holds.astype(np.uint64) << np.uint64(number)
-    return bits
+        bits |= holds.astype(bits.dtype) << bits.dtype.type(number)
+    return bits.astype(np.uint64)
 
 
 def _still_to_scan(rows: RowValues, progress: Progress) -> Mask | None:
@@ -267,16 +267,32 @@ def _near_the_end(rows: RowValues, distance: int) -> Mask:
     return result
 
 
-def _near_holds(test: Near, near: list[pa.Array], rows: RowValues, candidates: Mask) -> Mask:
-    """Which of the candidates pass a test of the row and its neighbours. It is asked of them alone if it may fail."""
-    table = pa.table({name: rows.shifted(near[column], shift) for name, column, shift in test.names})
-    if not can_fail(test.expression) or candidates.all():
-        return candidates & is_true(evaluate_or_fall_back(test.expression, table))
-    chosen = np.flatnonzero(candidates)
-    outcome = is_true(evaluate_or_fall_back(test.expression, table.take(pa.array(chosen))))
-    holds = np.zeros(len(rows), bool)
-    holds[chosen[outcome]] = True
-    return holds
+class _Neighbours:
+    """What tests read of a row's neighbours, computed once for all of them."""
+
+    def __init__(self, tables: RowTables, rows: RowValues) -> None:
+        self._rows = rows
+        self._columns = tables.near_columns
+        self._shifted: dict[tuple[int, int], pa.Array] = {}
+
+    def hold(self, test: Near, candidates: Mask) -> Mask:
+        """Which of the candidates pass a test of the row and its neighbours. It is asked of them alone if it may
+        fail."""
+        table = pa.table({name: self._of(column, shift) for name, column, shift in test.names})
+        if not can_fail(test.expression) or candidates.all():
+            return candidates & is_true(evaluate_or_fall_back(test.expression, table))
+        chosen = np.flatnonzero(candidates)
+        outcome = is_true(evaluate_or_fall_back(test.expression, table.take(pa.array(chosen))))
+        holds = np.zeros(len(self._rows), bool)
+        holds[chosen[outcome]] = True
+        return holds
+
+    def _of(self, column: int, shift: int) -> pa.Array:
+        if (column, shift) not in self._shifted:
+            self._shifted[column, shift] = (
+                self._rows.shifted(self._of(column, 0), shift) if shift else self._rows.of(self._columns[column])
+            )
+        return self._shifted[column, shift]
 
 
 def values_of(tables: RowTables, rows: RowValues) -> tuple[Integers, npt.NDArray[np.uint64], Integers]:
@@ -308,11 +324,11 @@ def values_of(tables: RowTables, rows: RowValues) -> tuple[Integers, npt.NDArray
     return values, known, codes
 
 
-def times_of(tables: RowTables, table: pa.Table) -> Integers:
+def times_of(tables: RowTables, rows: RowValues) -> Integers:
     """The times of the rows in microseconds, where WITHIN asks for them."""
     if tables.bound.pattern.within is None:
         return np.zeros(1, np.int64)
-    column = table[tables.bound.order_names[0]]
+    column = rows.column(tables.bound.order_names[0])
     if column.null_count:
         raise EvaluationError("WITHIN: rows without a time.\n  Give every row a time, or leave such rows out.")
     return as_numpy(column.cast(pa.timestamp("us", getattr(column.type, "tz", None))).cast(pa.int64()))

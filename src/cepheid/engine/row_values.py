@@ -1,12 +1,13 @@
 """Expressions over rows, on whole columns: for the tests of a row pattern and for its measures.
 
-In: a table in the order of the clause, and which expressions were computed elsewhere (by Spark). Out: arrays. An
-expression that may fail is asked only of the rows where it is needed.
+In: a table, the order of the clause, and which expressions were computed elsewhere (by Spark). Out: arrays. An
+expression that may fail is asked only of the rows where it is needed. Columns that only matches show are never sorted:
+they are read where they are, for the rows of matches alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -25,20 +26,43 @@ Mask = npt.NDArray[np.bool_]
 class RowValues:
     """The rows of all partitions; partition p has the rows `bounds[p]` to `bounds[p + 1]`."""
 
-    table: pa.Table
+    source: pa.Table
     bounds: Integers
     computed: Mapping[Expression, str] = field(default_factory=dict)
     """Expressions whose values are columns of the table."""
+    order: Integers | None = None
+    """Which row of the source each row is; None where they are in order as they are."""
+    _sorted: dict[str, pa.Array] = field(default_factory=dict, compare=False, repr=False)
+    """Columns of all rows, in order."""
 
     def __len__(self) -> int:
-        return int(self.table.num_rows)
+        return int(self.source.num_rows)
+
+    @property
+    def table(self) -> pa.Table:
+        """All rows, in order."""
+        return self.source if self.order is None else self.source.take(pa.array(self.order))
+
+    def column(self, name: str) -> pa.Array:
+        """A column of all rows, in order."""
+        if name not in self._sorted:
+            values = self.source[name]
+            self._sorted[name] = as_array(values if self.order is None else values.take(pa.array(self.order)))
+        return self._sorted[name]
+
+    def taken(self, names: Iterable[str], rows: Integers) -> pa.Table:
+        """Some columns of some rows."""
+        places = pa.array(rows if self.order is None else self.order[rows])
+        return pa.table({name: as_array(self.source[name].take(places)) for name in names})
 
     def of(self, expression: Expression) -> pa.Array:
         """The expression on every row."""
         name = self._stored(expression)
         if name is not None:
-            return as_array(self.table[name])
-        return as_array(evaluate_or_fall_back(expression, self.table))
+            return self.column(name)
+        names = _columns_of(expression)
+        rows = pa.table({name: self.column(name) for name in names}) if names else _blank(len(self))
+        return as_array(evaluate_or_fall_back(expression, rows))
 
     def at(self, expression: Expression, rows: Integers) -> pa.Array:
         """The expression on some rows; NULL where the row is -1."""
@@ -49,13 +73,17 @@ class RowValues:
         places = np.cumsum(~missing) - 1
         return values.take(pa.array(places, mask=missing))
 
+    def is_known(self, expression: Expression) -> bool:
+        """Whether the expression is a column without NULLs."""
+        name = self._stored(expression)
+        return name is not None and self.source[name].null_count == 0
+
     def _at_rows(self, expression: Expression, rows: Integers) -> pa.Array:
         name = self._stored(expression)
         if name is not None:
-            return as_array(self.table[name].take(pa.array(rows)))
-        names = list(dict.fromkeys(node.name for node in walk(expression) if isinstance(node, Column)))
-        chosen = self.table.select(names).take(pa.array(rows)) if names else _blank(len(rows))
-        return as_array(evaluate_or_fall_back(expression, chosen))
+            return as_array(self.taken([name], rows)[name])
+        names = _columns_of(expression)
+        return as_array(evaluate_or_fall_back(expression, self.taken(names, rows) if names else _blank(len(rows))))
 
     def holds(self, condition: Expression) -> Mask:
         """Where a condition is true: not false, not NULL (rule 3.1)."""
@@ -77,7 +105,7 @@ class RowValues:
         return pc.if_else(pa.array(outside), pa.scalar(None, values.type), moved)
 
     def _stored(self, expression: Expression) -> str | None:
-        if isinstance(expression, Column) and expression.name in self.table.column_names:
+        if isinstance(expression, Column) and expression.name in self.source.column_names:
             return expression.name
         return self.computed.get(expression)
 
@@ -95,6 +123,10 @@ def as_array(values: pa.Array | pa.ChunkedArray) -> pa.Array:
         if isinstance(values, pa.ChunkedArray):
             values = pa.concat_arrays(values.chunks) if values.num_chunks else pa.array([], values.type)
     return values.cast(values.type.value_type) if pa.types.is_dictionary(values.type) else values
+
+
+def _columns_of(expression: Expression) -> list[str]:
+    return list(dict.fromkeys(node.name for node in walk(expression) if isinstance(node, Column)))
 
 
 def _blank(count: int) -> pa.Table:

@@ -64,6 +64,11 @@ class Program:
     variables: tuple[str, ...]
     flags: int
 
+    @property
+    def needs_the_end(self) -> bool:
+        """Whether every way to a match passes a `$`."""
+        return not any(each.code is Code.MATCH for each in self.reached({Code.END, Code.MATCH}))
+
     def reached(self, ends: Set[Code]) -> Iterator[Instruction]:
         """The instructions that a match may come to before it has passed one of these codes, those that end it too."""
         seen, waiting = {0}, [0]

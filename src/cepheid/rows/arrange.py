@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.engine.assignments import Integers
-from cepheid.engine.kernel.sorting import grouped_by_time
+from cepheid.engine.sorting import grouped_by_time
 from cepheid.errors import InputError
 from cepheid.rows.columns import canonical, distinct_columns, times_of
 from cepheid.syntax.tree import SpanUnit
@@ -226,6 +226,18 @@ def partition_codes(table: pa.Table, partition_by: tuple[str, ...], encoded: fro
         else:
             codes, count = _encoded(pa.array(codes * size + own), name)
     return codes, count
+
+
+def codes_by_number(column: pa.ChunkedArray) -> tuple[Integers, int] | None:
+    """A number per row from 0 on, in the order of the keys, and how many numbers there may be; None unless the keys are
+    integers that lie close together. To look each key up costs ten times as much."""
+    if not pa.types.is_integer(column.type) or column.null_count or not len(column):
+        return None
+    least, most = pc.min_max(column).as_py().values()
+    if most - least >= 4 * len(column):
+        return None
+    numbers = column.cast(pa.int64()).combine_chunks().to_numpy(zero_copy_only=False)
+    return numbers - least, most - least + 1
 
 
 def _encoded(column: pa.Array, name: str) -> tuple[Integers, int]:

@@ -6,25 +6,39 @@ in the order it comes where the clause says; NaN is the largest double, as in Sp
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cepheid.conditions.expression import Expression
 from cepheid.engine.assignments import Integers
-from cepheid.engine.kernel.sorting import grouped_by_time
+from cepheid.engine.row_values import RowValues
+from cepheid.engine.sorting import grouped_by_time
 from cepheid.errors import InputError
 from cepheid.rowpattern.model import Sort
-from cepheid.rows.arrange import can_be_sorted, partition_codes
+from cepheid.rows.arrange import can_be_sorted, codes_by_number, partition_codes
 
 
 @dataclass(frozen=True, slots=True)
 class OrderedRows:
-    """A table in order; partition p has the rows `bounds[p]` to `bounds[p + 1]`."""
+    """Rows in order; partition p has the rows `bounds[p]` to `bounds[p + 1]`."""
 
-    table: pa.Table
+    source: pa.Table
     bounds: Integers
+    order: Integers | None = None
+    """Which row of the source each row is; None where they are in order as they are."""
+
+    @property
+    def table(self) -> pa.Table:
+        """All rows, in order."""
+        return self.values().table
+
+    def values(self, computed: Mapping[Expression, str] | None = None) -> RowValues:
+        """Expressions over the rows; `computed`: those whose values are columns."""
+        return RowValues(self.source, self.bounds, computed or {}, self.order)
 
 
 def ordered(
@@ -32,10 +46,17 @@ def ordered(
     partition_by: tuple[str, ...],
     order_by: tuple[Sort, ...],
     encoded: frozenset[str] = frozenset(),
+    by_number: bool = False,
 ) -> OrderedRows:
-    """The rows of a table in order. `encoded`: partition columns that came as dictionaries without doubles."""
-    codes, count = partition_codes(table, partition_by, encoded)
-    return in_order(table, codes, count, order_by)
+    """The rows of a table in order. `encoded`: partition columns that came as dictionaries without doubles;
+    `by_number`: partitions may be in any order, not only in that of their first rows, which is faster for numbers."""
+    numbered = codes_by_number(table[partition_by[0]]) if by_number and len(partition_by) == 1 else None
+    codes, count = partition_codes(table, partition_by, encoded) if numbered is None else numbered
+    rows = in_order(table, codes, count, order_by)
+    if numbered is None:
+        return rows
+    filled = np.concatenate(([True], np.diff(rows.bounds) > 0))  # no partition has some of the numbers
+    return OrderedRows(rows.source, rows.bounds[filled], rows.order)
 
 
 def in_order(
@@ -47,9 +68,7 @@ def in_order(
     order, bounds = grouped_by_time(codes, count, np.zeros(len(codes), np.int64) if times is None else times)
     if times is None or (by_all_columns and _has_ties(codes[order], times[order])):
         order = _sorted(table, codes, order_by, by_all_columns)
-    if not np.array_equal(order, np.arange(len(order))):
-        table = table.take(pa.array(order))
-    return OrderedRows(table, bounds)
+    return OrderedRows(table, bounds, None if np.array_equal(order, np.arange(len(order))) else order)
 
 
 def _has_ties(codes: Integers, times: Integers) -> bool:

@@ -87,7 +87,7 @@ def found_in(
         assert progress is None
         return match_by_reference(bound, rows, MAX_STEPS)
     try:
-        return matches_of(tables, rows, own, lambda row: described(bound, rows.table, row), progress)
+        return matches_of(tables, rows, own, lambda row: described(bound, rows, row), progress)
     except NotCompiled as reason:  # it has values that do not fit
         if own is None:
             return match_by_reference(bound, rows, MAX_STEPS)
@@ -103,7 +103,7 @@ def do_not_fit(reason: NotCompiled) -> InputError:
 
 def by_engine(bound: BoundRowPattern, tables: RowTables | None, rows: OrderedRows) -> pa.Table:
     """The result by the engine."""
-    values = RowValues(rows.table, rows.bounds)
+    values = rows.values()
     try:
         found = found_in(bound, tables, values)
         shown = shown_rows(found, bound.pattern.rows)
@@ -114,8 +114,8 @@ def by_engine(bound: BoundRowPattern, tables: RowTables | None, rows: OrderedRow
         raise located(error) from None
     shown_values = [shown.with_unmatched(values) for values in values_of]
     shown_names = bound.input_columns
-    inputs = rows.table.select(list(shown_names)).take(pa.array(shown.row)) if shown_names else None
-    return _result(bound, [] if inputs is None else list(inputs.columns), shown_values)
+    inputs = values.taken(shown_names, shown.row).columns if shown_names else []
+    return _result(bound, list(inputs), shown_values)
 
 
 def measured(bound: BoundRowPattern, reads: MeasureReads, count: int) -> list[pa.Array]:
@@ -154,12 +154,12 @@ def read_columns(
     return columns, [replaced(expression, change) for expression in expressions]
 
 
-def described(bound: BoundRowPattern, table: pa.Table, row: int) -> str:
+def described(bound: BoundRowPattern, rows: RowValues, row: int) -> str:
     """How an error calls a row."""
     names = (*bound.partition_by, *bound.order_names)
     if not names:
         return f"row {row}"
-    [values] = table.select(list(names)).slice(row, 1).to_pylist()
+    [values] = rows.taken(names, np.array([row])).to_pylist()
     return "the row at " + ", ".join(f"{name} = {values[name]!r}" for name in names)
 
 

@@ -16,8 +16,9 @@ import numpy as np
 import pyarrow as pa
 
 from cepheid.conditions.expression import Expression, Name
-from cepheid.engine.assignments import Assignments
+from cepheid.engine.assignments import Assignments, Integers
 from cepheid.engine.row_measures import MeasureReads, shown_rows
+from cepheid.engine.row_patterns import RowMatches
 from cepheid.engine.row_values import Mask, RowValues
 from cepheid.engine.tables.row_patterns import RowTables
 from cepheid.errors import InputError
@@ -63,13 +64,17 @@ def taken_by(
     """The matches in arranged rows. `own`: which rows satisfy the own part of each variable; `computed`: expressions
     whose values are columns."""
     values = RowValues(events.table, events.bounds, computed or {})
-    found = found_in(bound, tables, values, own)
+    return taken_of(bound, values, found_in(bound, tables, values, own), events.time)
+
+
+def taken_of(bound: BoundRowPattern, values: RowValues, found: RowMatches, time: Integers) -> RowsTaken:
+    """What matches took of rows, whose times are given."""
     filled = found.matches[:, 1] > 0
     found = replace(found, matches=found.matches[filled], offsets=found.offsets[: len(filled)][filled])
     first, length = found.matches[:, 0], found.matches[:, 1]
     match = np.repeat(np.arange(len(first)), length)
     place = np.arange(len(match)) - np.repeat(np.cumsum(length) - length, length)
     labels = found.labels[np.repeat(found.offsets, length) + place]
-    at = events.time[first + length - 1]
+    at = time[first + length - 1]
     assignments = Assignments(match, (labels >> 1).astype(np.int64), first[match] + place, at)
     return RowsTaken(assignments, MeasureReads(bound.pattern, values, found, shown_rows(found, RowsPerMatch.ONE)))

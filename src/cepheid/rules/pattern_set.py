@@ -211,7 +211,7 @@ class PatternSet:
             raise InputError("match_stream() was given a batch.\n  Use match().")
         shown, order = None if columns is None else names(columns, "columns"), names(order_by, "order_by")
         options, timing = engine_options(limits_of(limits)), Timing(watermark, max_ahead, time)
-        plan = RulesStreamPlan(tuple(self), events, order, shown, bucket_count(buckets), options, timing)
+        plan = RulesStreamPlan(tuple(self), events, order, shown, bucket_count(buckets), options, timing, limits)
         return RulesInStream(plan)
 
     def explain(self) -> Explanation:

@@ -15,9 +15,21 @@ from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import AtomicType, DataType, LongType, StructField, StructType
+from pyspark.sql.types import (
+    AtomicType,
+    DataType,
+    DateType,
+    IntegralType,
+    LongType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
 
 from cepheid.conditions import Schema, types
+from cepheid.conditions.arrow.expression import columns_of
+from cepheid.conditions.arrow.holding import is_portable
 from cepheid.conditions.carets import condition_error
 from cepheid.conditions.expression import Call as FunctionCall
 from cepheid.conditions.expression import Cast, Expression, Literal, SparkExpression, walk
@@ -48,7 +60,7 @@ from cepheid.spark.masks import to_column
 from cepheid.spark.packing import bucket_of, packed
 from cepheid.spark.row_workers import MASK, MATCH_NUMBER, MatchRows, MatchSortedRows, read_name
 from cepheid.spark.shipping import mapped, shipped
-from cepheid.spark.workers import BUCKET, Pack
+from cepheid.spark.workers import BUCKET, Pack, PackByNumber
 
 _FUNCTIONS = {
     Function.COUNT: F.count,
@@ -59,6 +71,8 @@ _FUNCTIONS = {
     Function.STDDEV: F.stddev,
     Function.ARRAY_AGG: F.collect_list,
 }
+_NUMBERS = (IntegralType, DateType, TimestampType, TimestampNTZType)
+"""Types of keys whose buckets the workers compute."""
 
 __all__ = ["BatchRowPlan", "DataFrame", "FoundRowPatterns", "RowPatternPlan"]
 
@@ -142,10 +156,13 @@ class RowPatternPlan:
 
     @cached_property
     def worker_schema(self) -> StructType:
-        """The columns that come from the workers: those of the input, the reads, the number of the match."""
+        """The columns that come from the workers: those of the input, the reads, and the number of the match if it is
+        asked for, or if there is nothing else."""
         fields = [StructField(name, self.rows.schema[name].dataType) for name in self.bound.input_columns]
         fields += [StructField(read_name(n), kind) for n, kind in enumerate(self.read_types())]
-        return StructType([*fields, StructField(MATCH_NUMBER, LongType())])
+        if not fields or any(MATCH_NUMBER in text for _, text in self.result_columns()):
+            fields.append(StructField(MATCH_NUMBER, LongType()))
+        return StructType(fields)
 
     def result_columns(self) -> tuple[tuple[str, str], ...]:
         """The columns of the result in the order of rule 6.1: the name of each, and its text over the columns that come
@@ -230,12 +247,27 @@ class BatchRowPlan(RowPatternPlan):
 
     def _packed(self) -> DataFrame:
         """What the workers give, of buckets in their memory."""
-        bits = 0 if self.tables is None else len(self.tables.variables)
-        beside = bits + (self.buckets - 1).bit_length() < 63
-        prepared = self._prepared(bits if beside else 0)
-        pack = Pack(self.partition_by, bits if beside else 0, MASK)
+        mask = None if self._workers_have_all else self.mask()
+        prepared, pack = self._by_number(mask) if self._key_is_numbers else self._with_buckets(mask)
         match = MatchRows(**self.work_fields(), max_bucket_bytes=self.movement.max_bucket_bytes)
         return packed(prepared, pack, self.buckets).mapInArrow(shipped(match), self.worker_schema)
+
+    @property
+    def _workers_have_all(self) -> bool:
+        """Whether the workers can compute what conditions ask of a row alone as Spark would, from columns that travel
+        in any case. To compute it here, too, would cost a column more."""
+        if self.tables is None:
+            return False
+        travelling = frozenset(self.travelling)
+        return all(
+            is_portable(condition) and not _has_moments(condition) and travelling.issuperset(columns_of(condition))
+            for condition in self.tables.own
+        )
+
+    @property
+    def _key_is_numbers(self) -> bool:
+        kinds = [self.rows.schema[name].dataType for name in self.partition_by]
+        return bool(kinds) and all(isinstance(kind, _NUMBERS) for kind in kinds)
 
     def _sorted(self) -> DataFrame:
         """What the workers give, of rows that Spark sorts."""
@@ -253,16 +285,25 @@ class BatchRowPlan(RowPatternPlan):
         in_order = spread.sortWithinPartitions(*keys, *order) if keys or order else spread
         return mapped(in_order, MatchSortedRows(**self.work_fields()), self.worker_schema)
 
-    def _prepared(self, bits: int) -> DataFrame:
-        """What travels: columns, computed values, and the bits of the variables, if they fit beside the bucket."""
+    def _by_number(self, mask: Column | None) -> tuple[DataFrame, Pack]:
+        """What travels where the workers compute the buckets, and how it is packed."""
+        columns = self.columns() if mask is None else [*self.columns(), mask.alias(MASK)]
+        return self.rows.select(*columns), PackByNumber(self.partition_by, buckets=self.buckets)
+
+    def _with_buckets(self, mask: Column | None) -> tuple[DataFrame, Pack]:
+        """What travels where Spark computes the buckets, and how it is packed. The bits of the variables are beside the
+        bucket, if they fit there."""
         bucket = bucket_of(self.rows.schema, self.partition_by, self.buckets) if self.partition_by else F.lit(0)
-        bucket = F.shiftleft(bucket.cast("bigint"), bits)
-        columns, mask = self.columns(), self.mask()
-        if mask is not None and bits:
-            bucket = bucket.bitwiseOR(mask)
-        elif mask is not None:
-            columns.append(mask.alias(MASK))
-        return self.rows.select(*columns, bucket.alias(BUCKET))
+        columns, bits = self.columns(), 0
+        if mask is not None and self.tables is not None:
+            bits = len(self.tables.variables)
+            if bits + (self.buckets - 1).bit_length() < 63:
+                bucket = F.shiftleft(bucket.cast("bigint"), bits).bitwiseOR(mask)
+            else:
+                bits = 0
+                columns.append(mask.alias(MASK))
+        prepared = self.rows.select(*columns, bucket.cast("bigint").alias(BUCKET))
+        return prepared, Pack(self.partition_by, bits, MASK)
 
 
 class FoundRowPatterns:
@@ -297,6 +338,11 @@ def _is_for_spark(expression: Expression) -> bool:
     nodes = list(walk(expression))
     by_zone = any(isinstance(node, Cast | FunctionCall) for node in nodes) and any(n.type.is_moment for n in nodes)
     return by_zone or any(isinstance(node, SparkExpression) for node in nodes)
+
+
+def _has_moments(expression: Expression) -> bool:
+    """Whether an expression has moments that are not columns: which ones they are, the session's time zone may say."""
+    return any(node.type.is_moment for node in walk(expression) if not isinstance(node, RowColumn))
 
 
 def _in_spark(read: Value | Folded) -> Column:

@@ -48,26 +48,30 @@ class RowWork:
 
     def found(self, rows: OrderedRows, progress: Progress | None = None) -> pa.Table:
         """What comes out of some rows; `progress`: where the scan goes on from."""
-        values = RowValues(rows.table, rows.bounds, self.computed)
-        return self.result(values, found_in(self.bound, self.tables, values, self.own(rows.table), progress))
+        values = rows.values(self.computed)
+        return self.result(values, found_in(self.bound, self.tables, values, self.own(values), progress))
 
     def result(self, values: RowValues, found: RowMatches) -> pa.Table:
         """The rows of the result for some matches."""
         shown = shown_rows(found, self.bound.pattern.rows)
         reads = MeasureReads(self.bound.pattern, values, found, shown.matched())
-        arrays = [as_array(values.table[name].take(pa.array(shown.row))) for name in self.columns]
+        arrays = [as_array(column) for column in values.taken(self.columns, shown.row).columns]
         arrays += [shown.with_unmatched(reads.of(read)) for read in self.reads]
-        arrays.append(shown.with_unmatched(reads.number()))
+        if MATCH_NUMBER in self.schema.names:
+            arrays.append(shown.with_unmatched(reads.number()))
         typed = [array.cast(field.type) for array, field in zip(arrays, self.schema, strict=True)]
         return pa.Table.from_arrays(typed, schema=self.schema)
 
-    def own(self, table: pa.Table) -> Mask | None:
-        """What the bits say: a column for each variable."""
+    def own(self, values: RowValues) -> Mask | None:
+        """Which rows satisfy the own part of each variable, a column each: what the bits say or, where there are none,
+        computed here."""
         if self.tables is None:
             return None
-        bits = as_array(table[MASK]).to_numpy(zero_copy_only=False).astype(np.int64)
-        own: Mask = (bits[:, None] >> np.arange(len(self.tables.variables)) & 1).astype(bool)
-        return own
+        if MASK not in values.source.column_names:
+            return np.array([values.holds(condition) for condition in self.tables.own]).T
+        numbers = range(len(self.tables.variables))
+        bits = values.column(MASK).to_numpy(zero_copy_only=False)
+        return np.array([bits >> bits.dtype.type(number) & 1 != 0 for number in numbers]).T
 
 
 @dataclass(frozen=True)
@@ -80,7 +84,7 @@ class MatchRows(RowWork):
         keys = self.bound.partition_by
         table = unpacked(batches, keys, self.max_bucket_bytes)
         if table is not None:
-            found = self.found(ordered(table, keys, self.bound.order_by, encoded_keys(table, keys)))
+            found = self.found(ordered(table, keys, self.bound.order_by, encoded_keys(table, keys), by_number=True))
             yield from found.to_batches(max_chunksize=_ROWS)
 
 
@@ -127,7 +131,7 @@ class MatchSortedRows(RowWork):
     def _last_time(self, rows: OrderedRows) -> int:
         """The time of the last row, where WITHIN asks for it."""
         assert self.tables is not None
-        return int(times_of(self.tables, rows.table)[-1])
+        return int(times_of(self.tables, rows.values())[-1])
 
     def _batches(self, rows: OrderedRows, progress: Progress) -> Iterator[pa.RecordBatch]:
         yield from self.found(rows, progress).to_batches(max_chunksize=_ROWS)

@@ -78,20 +78,43 @@ class Pack:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for table in gathered(batches):
-            numbers = table[BUCKET].to_numpy()
-            buckets = numbers >> self.bits
-            small = buckets.astype(np.int16) if buckets.max() < 1 << 15 else buckets  # numpy sorts those by radix
+            buckets, rows = self.split(table)
+            most = int(buckets.max())
+            small = buckets.astype(np.int16) if most < 1 << 15 else buckets  # numpy sorts those by radix
             order = np.argsort(small, kind="stable")
-            names, begins = np.unique(buckets[order], return_index=True)
-            rows = narrowed(self._without_bucket(table, numbers)).take(pa.array(order)).combine_chunks()
-            cells = cells_of(rows, [*begins, len(order)], self.keys)
+            counts = np.bincount(buckets, minlength=most + 1)
+            names = np.flatnonzero(counts)
+            bounds = [0, *np.cumsum(counts[names]).tolist()]
+            cells = cells_of(narrowed(rows).take(pa.array(order)).combine_chunks(), bounds, self.keys)
             yield pa.RecordBatch.from_arrays([pa.array(names, pa.int32()), cells], [BUCKET, PAYLOAD])
 
-    def _without_bucket(self, table: pa.Table, numbers: npt.NDArray[Any]) -> pa.Table:
+    def split(self, table: pa.Table) -> tuple[npt.NDArray[np.int64], pa.Table]:
+        """The bucket of each row, and the rows without it."""
+        numbers = table[BUCKET].to_numpy()
         if not self.bits:
-            return table.drop_columns([BUCKET])
+            return numbers, table.drop_columns([BUCKET])
         mask = (numbers & ((1 << self.bits) - 1)).astype(f"int{mask_width(self.bits)}")
-        return table.set_column(table.column_names.index(BUCKET), self.mask, pa.array(mask))
+        return numbers >> self.bits, table.set_column(table.column_names.index(BUCKET), self.mask, pa.array(mask))
+
+
+@dataclass(frozen=True)
+class PackByNumber(Pack):
+    """The same where the key is of whole numbers: their buckets are computed here, so no column has them."""
+
+    buckets: int = 1
+
+    def split(self, table: pa.Table) -> tuple[npt.NDArray[np.int64], pa.Table]:
+        """The bucket of each row, and the rows."""
+        mixed = np.zeros(table.num_rows, np.uint64)
+        for name in self.keys:
+            column = table[name]
+            kind = pa.int32() if pa.types.is_date32(column.type) else pa.int64()
+            numbers = pc.fill_null(column.cast(kind), 0).combine_chunks().to_numpy(zero_copy_only=False)
+            mixed ^= numbers.astype(np.int64).view(np.uint64)
+            mixed *= np.uint64(0x9E3779B97F4A7C15)  # the golden ratio: neighbours go far apart
+            mixed ^= mixed >> np.uint64(32)
+        mixed &= np.uint64(0xFFFFFFFF)
+        return ((mixed * np.uint64(self.buckets)) >> np.uint64(32)).view(np.int64), table
 
 
 @dataclass(frozen=True)

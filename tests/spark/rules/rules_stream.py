@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,9 +22,15 @@ from cepheid.conditions.arrow.evaluation import evaluate_or_fall_back
 from cepheid.conditions.expression import TRUE
 from cepheid.conditions.expression import Column as NamedColumn
 from cepheid.engine.tables.model import Options
+from cepheid.engine.tables.row_patterns import tabulate as tabulate_rows
 from cepheid.engine.tables.tabulate import tabulate
+from cepheid.rowpattern.binding import bind as bind_rows
+from cepheid.rowpattern.model import RowPattern
+from cepheid.rows.row_rules import in_set
 from cepheid.rows.rule_matches import RuleShape
 from cepheid.rows.views import ALWAYS, View, masks_of, words_of
+from cepheid.spark.keys import HASHES
+from cepheid.spark.row_workers import MATCH_NUMBER
 from cepheid.spark.rules.bound import RuleWork
 from cepheid.spark.rules.bucket import GroupOfRules, RulesWork
 from cepheid.spark.rules.conditions import BITS_OF_A_MASK, Bits
@@ -31,7 +38,8 @@ from cepheid.spark.rules.instances import Instance
 from cepheid.spark.rules.later import BROUGHT, GENERATION, MARK
 from cepheid.spark.rules.packing import PackStream, hash_name
 from cepheid.spark.rules.registry import Registry
-from cepheid.spark.rules.row_rules import column_of
+from cepheid.spark.rules.row_rules import RowRuleWork, column_of
+from cepheid.spark.rules.row_runs import RowInstance, RowRuleOnStream
 from cepheid.spark.rules.workers import Group, group_name
 from cepheid.spark.stream.operator import KIND, StreamOperator
 from cepheid.spark.stream.state import store as streaming_store
@@ -52,18 +60,24 @@ class RulesStream:
         self.watermark_ms = 0
         self.found: dict[str, list[dict[str, Any]]] = {"matches": [], "timeouts": [], "late": [], "rejected": []}
 
-    def start(self, rules: Mapping[str, PatternTree], with_history: bool = False) -> None:
+    def start(self, rules: Mapping[str, PatternTree | RowPattern], with_history: bool = False) -> None:
         """Start, or start again with the same state, with these rules; new ones begin with the history that `bring`
         brings, if there is one."""
-        bound = {}
+        bound, row_tables = {}, {}
         for name, tree in rules.items():
+            if isinstance(tree, RowPattern):
+                clause = bind_rows(in_set(tree, self.order_by), Schema.from_arrow(self.schema))
+                row_tables[name] = tabulate_rows(clause)
+                continue
             automaton = build(tree, bind(tree, Schema.from_arrow(self.schema)))
             bound[name] = tabulate(automaton, Options(timeouts=self.timeouts))
         values = {value for tables in bound.values() for value in tables.columns}
         self.computed = {column_of(value): value for value in values if not isinstance(value, NamedColumn)}
         own = {name: [one.own_event for one in tables.automaton.predicates] for name, tables in bound.items()}
+        own |= {name: list(tables.own) for name, tables in row_tables.items()}
         parts = {str(part): part for name in own for part in own[name] if part != TRUE}
         prints = {name: tables.fingerprint for name, tables in bound.items()}
+        prints |= {name: str(tables.bound.pattern) for name, tables in row_tables.items()}
         self.registry, self.changes = self.registry.with_rules(prints, list(parts))
         if with_history:
             self.registry = self.registry.with_history("a history")
@@ -80,7 +94,29 @@ class RulesStream:
             work = RuleWork(view, tuple(map(column_of, tables.columns)), shape)
             one = running[name]
             instances.append(Instance(work, one.instance, one.since, one.waits))
-        every = any(one.rule.view.sees_all_rows for one in instances)
+        row_instances = []
+        for name, row in row_tables.items():
+            bits = tuple(ALWAYS if part == TRUE else numbers[part] for part in own[name])
+            seen |= set(bits)
+            shape = RuleShape(name, row.variables, names, None, (), keys, True)
+            rule = RowRuleWork(row.bound, row, (), {}, bits, shape, (MATCH_NUMBER,))
+            on_stream = RowRuleOnStream(
+                row.bound,
+                row,
+                (),
+                (),
+                {},
+                pa.schema([]),
+                names,
+                "",
+                rule=rule,
+                partition_by=(self.key,),
+                order_by=self.order_by,
+                kept=(*names, *HASHES, TIME),
+            )
+            started = running[name]
+            row_instances.append((on_stream, started.instance, started.since, started.waits))
+        every = bool(row_tables) or any(one.rule.view.sees_all_rows for one in instances)
         group = Group((self.key,), 0, masks_of(sorted(seen)), every, (*names, *self.computed))
         self.pack = PackStream(Bits.of(numbers), (group,), self.order_by)
         entry = pa.struct(
@@ -89,7 +125,9 @@ class RulesStream:
         time = self.schema.field(self.order_by[0]).type
         shown = [("rule", pa.string()), *keys, ("match_id", pa.string()), ("start_time", time), ("end_time", time)]
         shown += [("at", time), ("events", pa.list_(entry)), ("severity", pa.string()), ("tags", pa.list_(pa.string()))]
-        rules_of_key = GroupOfRules((self.key,), tuple(group.wanted), names, tuple(instances))
+        shown += [(MATCH_NUMBER, pa.int64())]
+        rows = tuple(RowInstance(replace(one, schema=pa.schema(shown)), *rest) for one, *rest in row_instances)
+        rules_of_key = GroupOfRules((self.key,), tuple(group.wanted), names, tuple(instances), rows)
         work = RulesWork((rules_of_key,), self.order_by, pa.schema(shown), self.timeouts, names, "{}")
         if self.tester is None:
             self.tester = TwsTester(StreamOperator(work), timeMode="EventTime", eventTimeExtractor=lambda cell: 1 << 62)

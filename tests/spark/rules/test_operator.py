@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 from spark.rules.rules_stream import RulesStream
 
-from cepheid import Pattern, PatternSet
+from cepheid import Pattern, PatternSet, RowPattern
 from cepheid.rule import read, written
 from cepheid.rules.directory import Directory
 from cepheid.spark.rules.query import RulesQuery
@@ -38,6 +38,20 @@ TEXTS = (
     "a[name = 'b']{2} ~> !c[name = 'd'] ~> e[name = 'a'] within 7 seconds, skip past last event",
     "a[name = 'd'] ~> b[price > 1 AND price <= 4] within 8 seconds, once per 3 seconds",
 )
+ROWS = (
+    "PARTITION BY key PATTERN (A B+ C) DEFINE A AS name = 'a', B AS name = 'b', C AS name = 'c'",
+    """PARTITION BY key ORDER BY ts, id PATTERN (A B* C) WITHIN INTERVAL '6' SECOND
+       DEFINE A AS price > 5, B AS price > A.price""",
+    "PARTITION BY key AFTER MATCH SKIP TO NEXT ROW PATTERN (X DOWN+) DEFINE DOWN AS price < PREV(price)",
+    "PARTITION BY key PATTERN (A B) DEFINE A AS NEXT(name) = 'd', B AS SUM(price) > 9",
+    "PARTITION BY key PATTERN (^ A{2} | B C) DEFINE B AS price > 3 AND MATCH_NUMBER() < 4, C AS name <> 'a'",
+)
+"""Rules that are row patterns: they see every event of their key, and keep those of an open match."""
+
+
+def a_rule(text: str) -> Any:
+    """A pattern's tree, or a row pattern."""
+    return RowPattern.parse(text).model if text in ROWS else Pattern.parse(text).tree
 
 
 def events_of(chance: random.Random, batch: int, first: int) -> list[dict[str, Any]]:
@@ -67,7 +81,7 @@ def test_rules_that_come_and_go_find_what_they_find_alone(seed: int, monkeypatch
             rules = _changed(chance, rules)
             for name in [name for name in alive if name not in rules]:
                 del alive[name]
-            stream.start({name: Pattern.parse(text).tree for name, text in rules.items()})
+            stream.start({name: a_rule(text) for name, text in rules.items()})
             for name in (*stream.changes.new, *stream.changes.changed):
                 alive[name] = []
                 lifetimes.append((name, rules[name], alive[name]))
@@ -88,7 +102,9 @@ def test_rules_that_come_and_go_find_what_they_find_alone(seed: int, monkeypatch
 def _changed(chance: random.Random, rules: dict[str, str]) -> dict[str, str]:
     """Another set: some rules go, some change, some come."""
     kept = {name: text for name, text in rules.items() if chance.random() < 0.8}
-    unused = [text for text in TEXTS if text not in rules.values()]  # else it would be a rule with another name
+    unused = [
+        text for text in (*TEXTS, *ROWS) if text not in rules.values()
+    ]  # else it would be a rule with another name
     chance.shuffle(unused)
     for name in list(kept):
         if chance.random() < 0.2 and unused:
@@ -107,8 +123,8 @@ def _compare(stream: RulesStream, lifetimes: list[Any], alive: dict[str, Any]) -
     for name, text, events in lifetimes:
         if not events:
             continue
-        alone = Pattern.parse(text).match_events(
-            pa.Table.from_pylist(events, SCHEMA), partition_by="key", order_by=["ts", "id"]
+        alone = PatternSet({"alone": text}, partition_by="key").match_events(
+            pa.Table.from_pylist(events, SCHEMA), order_by=["ts", "id"]
         )
         ids = Counter((name, match["match_id"]) for match in alone.matches)
         possible += ids
@@ -132,6 +148,30 @@ def test_a_rule_that_comes_back_begins_anew() -> None:
     stream.batch(pa.Table.from_pylist(later, SCHEMA), 0)
     stream.end()
     assert [row["rule"] for row in stream.found["matches"]] == ["two"]
+
+
+def test_a_row_pattern_goes_on_after_a_restart_and_says_when_it_decided() -> None:
+    stream = RulesStream(SCHEMA, "key", ["ts", "id"])
+    falls, within, other = a_rule(ROWS[2]), a_rule(ROWS[1]), a_rule(ROWS[0])
+    rows = [{"key": "p", "ts": NOON + timedelta(seconds=n), "id": n, "name": "x", "price": 5 - n} for n in range(3)]
+    rows += [{"key": "q", "ts": NOON + timedelta(seconds=n), "id": n, "name": "x", "price": 6 + n} for n in range(2)]
+    stream.start({"falls": falls, "within": within})
+    stream.batch(pa.Table.from_pylist(rows, SCHEMA), 0)
+    stream.batch(pa.Table.from_pylist([], SCHEMA), NOON_MS + 3_000)
+    assert stream.found["matches"] == []  # the next row of p may fall, too, and that of q may rise
+    streaming_store._MEMORY.clear()
+    stream.start({"falling": falls, "other": other, "within": within})
+    assert (stream.changes.kept, stream.changes.new) == (("within", "falling"), ("other",))
+    rises = [{"key": "p", "ts": NOON + timedelta(seconds=4), "id": 4, "name": "x", "price": 9}]
+    stream.batch(pa.Table.from_pylist(rises, SCHEMA), NOON_MS + 3_000, forget=True)
+    stream.batch(pa.Table.from_pylist([], SCHEMA), NOON_MS + 4_500)
+    found = [(row["rule"], [one["event"]["id"] for one in row["events"]], row["at"]) for row in stream.found["matches"]]
+    decided = NOON + timedelta(seconds=4, milliseconds=500)
+    assert found == [("falling", [0, 1, 2], decided), ("falling", [1, 2], decided)]
+    stream.batch(pa.Table.from_pylist([], SCHEMA), NOON_MS + 7_000)  # WITHIN is over: no row can be added any more
+    last = stream.found["matches"][-1]
+    assert (last["rule"], last["key"], [one["variable"] for one in last["events"]]) == ("within", "q", ["A", "C"])
+    assert last["at"] == NOON + timedelta(seconds=7)
 
 
 def test_a_key_whose_rules_are_all_gone_gets_no_rows() -> None:

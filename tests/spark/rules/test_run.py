@@ -69,7 +69,7 @@ def test_a_stream_that_knows_a_history(spark: SparkSession, place: Path, capsys:
     assert code == 0, capsys.readouterr().err
     assert stolen(spark, place / "out") == SHOP.stolen
     assert main(["run", "job.toml", "--set", f"history.path={place}/past"]) == 2
-    assert "[history] is a batch that comes before a stream" in capsys.readouterr().err
+    assert "[history] comes before a stream" in capsys.readouterr().err
 
 
 def test_what_belongs_to_rules_is_refused(place: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from cepheid import Pattern, PatternSet
+from cepheid import PatternSet
 from cepheid.errors import CepheidError, InputError
 from cepheid.rules import directory
 from cepheid.spark.rules.choosing import GOES_ON
@@ -22,6 +22,7 @@ from cepheid.spark.rules.query import RulesQuery
 NOON = datetime(2025, 1, 1, 12)
 DDL = "key string, shop string, ts timestamp, id long, name string, price long"
 PAIR = "a[name = 'a'] ~> b[name = 'b'] within 60 seconds"
+FALL = "PARTITION BY key MEASURES X.price - LAST(D.price) AS depth PATTERN (X D+) DEFINE D AS price < PREV(price)"
 RISE = "low[price < 3] ~> high[price > 6] within 60 seconds"
 
 
@@ -64,7 +65,7 @@ class Feed:
     def alone(self, name: str, text: str, first: int, last: int | None = None) -> Counter[tuple[str, str]]:
         """What a rule finds by itself in the events of some micro-batches."""
         events = [event for batch in self.batches[first:last] for event in batch]
-        found = Pattern.parse(text).match_events(events, partition_by="key", order_by=["ts", "id"])
+        found = PatternSet({name: text}, partition_by="key").match_events(events, order_by=["ts", "id"])
         return Counter((name, match["match_id"]) for match in found.matches)
 
 
@@ -178,6 +179,36 @@ def test_a_restart_with_another_set_goes_on(spark: SparkSession, feed: Feed, tmp
     assert (row["severity"], row["measures"], row["at"]) == ("low", {"most": "9"}, row["end_time"])
 
 
+def test_a_row_pattern_is_a_rule_like_others(spark: SparkSession, feed: Feed, tmp_path: Path) -> None:
+    rules = tmp_path / "rules"
+    rules.mkdir()
+    rule_file(rules, "pair", PAIR)
+    (rules / "fall.toml").write_text(f'pattern = "{FALL}"\n')
+    feed.write(("p", "a", 7), ("q", "a", 5), ("p", "x", 6))
+
+    def run(flush: bool = False) -> RulesQuery:
+        found = PatternSet.from_directory(rules).match_stream(
+            stream_of(spark, tmp_path), order_by=["ts", "id"], watermark="0 seconds", buckets=2
+        )
+        query = found.start(
+            matches=feed.take, checkpoint=str(tmp_path / "checkpoint"), trigger="available now", flush=flush
+        )
+        query.awaitTermination()
+        return query
+
+    run()
+    feed.write(("p", "b", 4), ("q", "x", 9), ("q", "b", 2))
+    rule_file(rules, "rise", RISE)
+    assert str(run().changes[-1]) == "2 go on, 1 new (rise)"
+    feed.write(("p", "x", 8), ("q", "x", 1), ("q", "x", 7))
+    assert str(run(flush=True).changes[-1]) == "3 go on"
+    fall = feed.alone("fall", FALL, 0)
+    assert sum(fall.values()) == 2
+    assert feed.matches() == fall + feed.alone("pair", PAIR, 0) + feed.alone("rise", RISE, 1)
+    depths = [row["measures"]["depth"] for rows in feed.found.values() for row in rows if row["rule"] == "fall"]
+    assert sorted(depths) == ["3", "8"]
+
+
 def test_wrong_arguments_are_refused(spark: SparkSession, feed: Feed, tmp_path: Path) -> None:
     rules = PatternSet({"pair": PAIR}, partition_by="key")
     with pytest.raises(InputError, match="given a stream"):
@@ -188,5 +219,5 @@ def test_wrong_arguments_are_refused(spark: SparkSession, feed: Feed, tmp_path: 
     with pytest.raises(InputError, match="rejected_rules="):
         found.start(matches=feed.take, checkpoint=str(tmp_path / "c"), rejected_rules="console")
     assert "1 rules" in str(found.explain())
-    with pytest.raises(InputError, match=r"rule 'rows': it is a row pattern(.|\n)*Start a query of its own"):
-        rules.add("rows", "MEASURES A.id AS id PATTERN (A)").match_stream(stream_of(spark, tmp_path), order_by="ts")
+    with pytest.raises(InputError, match=r"rule 'rows': every match of its pattern ends with \$(.|\n)*flush=True"):
+        rules.add("rows", "MEASURES A.id AS id PATTERN (A $)").match_stream(stream_of(spark, tmp_path), order_by="ts")

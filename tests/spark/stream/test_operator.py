@@ -23,7 +23,7 @@ from cepheid.spark.stream.accounts import COUNTED
 from cepheid.spark.stream.checkpoint.identity import Identity
 from cepheid.spark.stream.state import store as streaming_store
 from cepheid.spark.stream.state.bucket import BucketRuns
-from cepheid.spark.stream.state.reader import SavedBucket
+from cepheid.spark.stream.state.saved import MAPS, SavedBucket
 from cepheid.spark.stream.state.store import BucketStore
 from cepheid.syntax.tree import EventCount, PatternTree
 from cepheid.syntax.windows import lengths
@@ -484,9 +484,11 @@ def saved_buckets(stream: OperatorStream) -> list[BucketRuns]:
     found = []
     for number in range(stream.buckets):
         saved = SavedBucket()
-        saved.head = stream.tester.handle.value_states["head"].state.get(number)
-        for name, values in saved.maps.items():
-            values.update(stream.tester.handle.map_states[name].state.get(number, {}))
+        head = stream.tester.handle.value_states["head"].state.get(number)
+        saved.values["head"] = {} if head is None else {0: head[0]}
+        for name in MAPS:
+            values = stream.tester.handle.map_states[name].state.get(number, {})
+            saved.values[name] = {key[0]: value[0] for key, value in values.items()}
         found.append(BucketStore(saved, stream.work).load(number)[1])
     streaming_store._MEMORY.update(in_memory)
     return found

@@ -44,12 +44,17 @@ class Ticker:
         reader = self.spark.readStream.schema(DDL).option("maxFilesPerTrigger", 1)
         return reader.json(str(self.place / "in"))
 
-    def run(self, clause: str = FALLS, flush: bool = False) -> list[tuple[Any, ...]]:
+    def run(self, clause: str = FALLS, flush: bool = False, **more: Any) -> list[tuple[Any, ...]]:
         """All that has come out so far, of what is there and what was there before."""
         found = RowPattern.parse(clause).match(self.stream(), watermark="0 seconds", buckets=2)
         out, late = files(str(self.place / "out")), files(str(self.place / "late"))
         query = found.start(  # type: ignore[union-attr]
-            matches=out, late=late, checkpoint=str(self.place / "checkpoint"), trigger="available now", flush=flush
+            matches=out,
+            late=late,
+            checkpoint=str(self.place / "checkpoint"),
+            trigger="available now",
+            flush=flush,
+            **more,
         )
         query.awaitTermination()
         return sorted(map(tuple, out.read(self.spark).collect()))
@@ -126,3 +131,18 @@ def test_what_a_stream_cannot_decide_is_refused(ticker: Ticker) -> None:
     with pytest.raises(InputError, match="for streams"):
         rows = ticker.spark.createDataFrame([], DDL)
         RowPattern.parse("PARTITION BY symbol PATTERN (A)").match(rows, watermark="1 second")
+
+
+def test_a_history_comes_before_the_stream(ticker: Ticker) -> None:
+    """As if the stream had begun with it: a fall of the past goes on, and each row counts once, after a restart too."""
+    past = [("x", 1, 9), ("x", 2, 7), ("y", 3, 4), ("y", 4, 3), ("y", 5, 5), ("x", 6, 6)]
+    rows = [(symbol, f"2025-01-01 12:00:{second:02}", price) for symbol, second, price in past]
+    history = ticker.spark.createDataFrame(rows, "symbol string, ts string, price long")
+    ticker.put(("x", 6, 6), ("x", 7, 5), ("y", 8, 2))  # the first of them is in the history, too
+    brought: dict[str, Any] = {"history": history.selectExpr("symbol", "CAST(ts AS TIMESTAMP) AS ts", "price")}
+    assert ticker.run(**brought) == [("y", 1, 4, 3, 2)]
+    ticker.put(("x", 9, 8), ("y", 10, 1))
+    assert ticker.run(**brought) == [("x", 1, 9, 5, 4), ("y", 1, 4, 3, 2)]
+    assert ticker.run(flush=True) == [("x", 1, 9, 5, 4), ("y", 1, 4, 3, 2), ("y", 2, 5, 1, 3)]
+    with pytest.raises(InputError, match="seam='2025-01-01' is where a history ends, and there is none"):
+        ticker.run(seam="2025-01-01")

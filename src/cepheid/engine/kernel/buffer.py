@@ -100,7 +100,7 @@ def sort_nodes(nodes, listed, spare, count):
 def extract(nodes, listed, ends):
     """The variables and events of the listed nodes, each from its first event on; `ends`: where each one's entries
     end."""
-    total = ends[-1] if len(ends) else 0
+    total = ends[len(ends) - 1] if len(ends) else 0
     variables = np.empty(total, np.int64)
     events = np.empty(total, np.int64)
     for index in range(len(listed)):

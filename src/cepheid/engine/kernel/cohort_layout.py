@@ -6,7 +6,7 @@ its node, so that the functions which show an event to a run serve both.
 
 from __future__ import annotations
 
-from cepheid.engine.kernel.layout import N_START, Q_SIZE, R_SIZE
+from cepheid.engine.kernel.layout import N_START, Q_SIZE, R_SIZE, X_SIZE
 
 # cohorts: the columns of runs, and these
 E_TWIN = R_SIZE
@@ -92,3 +92,20 @@ FULL = 8
 """Why the kernel stopped: what was listed is to be fetched, or the listing needs more room."""
 STACK = 128
 """Room for two right spines: a spine has at most as many nodes as its set's weight has binary digits."""
+
+COHORT_WIDTHS = {
+    "CohortPool": {
+        "runs": E_SIZE,
+        "extra": X_SIZE,
+        "created": 5,
+        "nodes": H_SIZE,
+        "best": B_SIZE,
+        "found": F_SIZE,
+        "order": 2,
+        "ranked": V_SIZE,
+        "levels": Y_SIZE,
+        "taken": 2,
+        "stack": 2,
+    }
+}
+"""As `layout.WIDTHS`."""

@@ -14,6 +14,7 @@ from cepheid.engine.kernel.compiling import compiled, inlined
 from cepheid.engine.kernel.histories import both_sets, with_history
 from cepheid.engine.kernel.layout import *
 from cepheid.engine.kernel.lists import is_gone, place_in_index, put_into_index, sweeper
+from cepheid.engine.kernel.occupied import WORD, lowest, occupy
 
 
 @inlined
@@ -125,11 +126,13 @@ def wait(a, e, w, slot, run, event):
         w.runs[run, R_NEXT] = w.slots[slot, K_FRESH]
         w.slots[slot, K_FRESH] = run
         return
-    place = L_SIZE * w.runs[run, R_POSITION]
+    position = np.int64(w.runs[run, R_POSITION])
+    place = L_SIZE * position
     if w.lists[slot, place + L_LENGTH] > 2 * w.lists[slot, place + L_SWEPT] + 64:
-        sweep_cohorts(a, e, w, slot, np.int64(w.runs[run, R_POSITION]), e.time[event], e.ordinal[event])
+        sweep_cohorts(a, e, w, slot, position, e.time[event], e.ordinal[event])
     if a.params[P_INDEXED]:
         put_into_index(a.positions, w.runs, w.registers, w.buckets, slot, run)
+    occupy(w, slot, position)
     w.runs[run, R_NEXT] = w.lists[slot, place + L_HEAD]
     w.lists[slot, place + L_HEAD] = run
     w.lists[slot, place + L_LENGTH] += 1
@@ -138,18 +141,25 @@ def wait(a, e, w, slot, run, event):
 @compiled
 def clear_cohorts(a, w, slot):
     """Drop all cohorts, and with them all histories: for pools that hold one partition at a time."""
-    for position in range(w.lists.shape[1] // L_SIZE):
-        place = L_SIZE * position
-        run = np.int64(w.slots[slot, K_FRESH] if position == 0 else w.lists[slot, place + L_HEAD])
-        while run != NONE:
-            w.twins[w.runs[run, E_BUCKET]] = NONE
-            if a.positions[w.runs[run, R_POSITION], S_INDEX] >= 0:
-                value = w.registers[run, a.positions[w.runs[run, R_POSITION], S_INDEX]]
-                w.buckets[place_in_index(w.buckets, slot, w.runs[run, R_POSITION], value)] = NONE
-            run = np.int64(w.runs[run, R_NEXT])
-        w.lists[slot, place + L_HEAD] = NONE
-        w.lists[slot, place + L_LENGTH] = 0
-        w.lists[slot, place + L_SWEPT] = 0
+    for word in range(w.occupied.shape[1]):
+        lists = w.occupied[slot, word]
+        if word == 0:
+            lists |= np.uint64(1)  # position 0 has no list, but the fresh ones
+        while lists != 0:
+            position = WORD * word + lowest(lists)
+            lists &= lists - np.uint64(1)
+            place = L_SIZE * position
+            run = np.int64(w.slots[slot, K_FRESH] if position == 0 else w.lists[slot, place + L_HEAD])
+            while run != NONE:
+                w.twins[w.runs[run, E_BUCKET]] = NONE
+                if a.positions[w.runs[run, R_POSITION], S_INDEX] >= 0:
+                    value = w.registers[run, a.positions[w.runs[run, R_POSITION], S_INDEX]]
+                    w.buckets[place_in_index(w.buckets, slot, w.runs[run, R_POSITION], value)] = NONE
+                run = np.int64(w.runs[run, R_NEXT])
+            w.lists[slot, place + L_HEAD] = NONE
+            w.lists[slot, place + L_LENGTH] = 0
+            w.lists[slot, place + L_SWEPT] = 0
+        w.occupied[slot, word] = 0
     w.slots[slot, K_FRESH] = NONE
     w.slots[slot, K_LIVE] = 0
     w.counters[Q_FREE_RUN] = NONE

@@ -39,6 +39,7 @@ from cepheid.engine.kernel.histories import collect_histories, new_history
 from cepheid.engine.kernel.layout import *
 from cepheid.engine.kernel.listing import draw, list_matches
 from cepheid.engine.kernel.lists import is_gone, take_from_index
+from cepheid.engine.kernel.occupied import is_passed_by
 from cepheid.engine.kernel.stepping import begin_runs, concerns, step
 from cepheid.engine.kernel.walking import walker
 
@@ -217,6 +218,8 @@ def handle_cohorts(a, e, w, slot, event):
     """One event of one partition. Returns DONE, GROW (nothing has happened yet), FULL (call again), or what is
     wrong."""
     if w.counters[Q_STAGE] == TO_BE_SHOWN:
+        if is_passed_by(a, e, w, slot, event):
+            return DONE
         if not has_room(a, e, w, slot, event):
             return GROW
         if a.params[P_NOT_BEFORE] > 0:

@@ -23,9 +23,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
-from numba.core import caching, cgutils
+from numba.core import caching, cgutils, types
 from numba.extending import intrinsic
 
+from cepheid.engine.kernel.cohort_layout import COHORT_WIDTHS
+from cepheid.engine.kernel.layout import WIDTHS
 from cepheid.engine.kernel.linking import PartPipeline, WholePipeline
 
 try:
@@ -206,8 +208,11 @@ def borrowed(context: Any, arrays: Any) -> Any:
     """A named tuple of arrays whose memory the caller keeps alive.
 
     numba counts references to an array whenever a function takes it; with dozens of arrays that costs more than what
-    the kernel's functions do. Arrays that own nothing are not counted.
+    the kernel's functions do. Arrays that own nothing are not counted. Where all patterns have the same columns
+    (`layout.WIDTHS`), their number is a constant, so that the place of an entry needs neither a load nor a
+    multiplication.
     """
+    widths = (WIDTHS | COHORT_WIDTHS).get(arrays.instance_class.__name__, {})
 
     def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         [kind] = signature.args
@@ -216,6 +221,13 @@ def borrowed(context: Any, arrays: Any) -> Any:
             array = target.make_array(element)(target, builder, builder.extract_value(result, index))
             array.meminfo = cgutils.get_null_value(array.meminfo.type)
             array.parent = cgutils.get_null_value(array.parent.type)
+            if kind.fields[index] in widths:
+                width = widths[kind.fields[index]]
+                size = element.dtype.bitwidth // 8
+                array.shape = builder.insert_value(array.shape, target.get_constant(types.intp, width), 1)
+                array.strides = cgutils.pack_array(
+                    builder, [target.get_constant(types.intp, length) for length in (width * size, size)]
+                )
             result = builder.insert_value(result, array._getvalue(), index)
         return result
 

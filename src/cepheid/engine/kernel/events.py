@@ -37,6 +37,7 @@ from cepheid.engine.kernel.forbidding import is_forbidden
 from cepheid.engine.kernel.layout import *
 from cepheid.engine.kernel.lists import clear, is_gone, place_in_index, settle, sweep
 from cepheid.engine.kernel.merging import is_same, merge_created
+from cepheid.engine.kernel.occupied import is_passed_by
 from cepheid.engine.kernel.stepping import begin_runs, concerns, step
 from cepheid.engine.kernel.walking import walker
 
@@ -236,6 +237,8 @@ def has_room(a, e, w, slot, event):
 @inlined
 def handle(a, e, w, slot, partition, event):
     """One event of one partition. Returns DONE, GROW (nothing has happened yet), or what is wrong."""
+    if is_passed_by(a, e, w, slot, event):
+        return DONE
     if not has_room(a, e, w, slot, event):
         return GROW
     moment = e.time[event]

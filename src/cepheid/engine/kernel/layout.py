@@ -38,7 +38,9 @@ P_ONCE_PER = 18
 """The least time between two reported matches (rule 19); 0 without one."""
 P_SINCE = 19
 """Whether anything has a bound since a variable: it may be out of time on arrival (rule 17)."""
-P_SIZE = 20
+P_PASSES = 20
+"""Whether an event that concerns no run, and starts none, has no effect at all (`occupied`)."""
+P_SIZE = 21
 
 # positions (and endings)
 S_CONTINUATIONS = 0
@@ -70,7 +72,10 @@ S_NEEDED = 16
 """Of an ending: bits of the havings that must hold for it."""
 S_SINCE = 17
 """Whether a continuation or rival has a bound since a variable."""
-S_SIZE = 18
+S_GUARDED = 18
+"""Whether a continuation can end at an event before it takes it (`stepping.is_lost`): an until, a not_next, a greedy
+loop or a bound on time stands here."""
+S_SIZE = 19
 
 # continuations and rivals: numbers
 C_VARIABLE = 0
@@ -217,3 +222,32 @@ STOPPED = -2
 
 NEVER = 2**63 - 1
 NONE = -1
+
+WIDTHS = {
+    "Arrays": {
+        "positions": S_SIZE,
+        "ways": C_SIZE,
+        "sets": B_SIZE,
+        "rivals": C_SIZE,
+        "rival_sets": B_SIZE,
+        "guards": G_SIZE,
+        "programs": 2,
+        "code": 3,
+        "updates": 6,
+        "updates_of": 2,
+        "not_before": F_SIZE,
+    },
+    "Pool": {
+        "runs": R_SIZE,
+        "extra": X_SIZE,
+        "nodes": N_SIZE,
+        "timers": T_SIZE,
+        "created": 6,
+        "spare": 4,
+        "matches": 3,
+        "timeouts": 3,
+        "stack": 2,
+    },
+}
+"""How many columns arrays have, of those whose columns are the same for all patterns: machine code takes these numbers
+for granted (`compiling.borrowed`; `tests/engine/test_indices` compares them with what there is)."""

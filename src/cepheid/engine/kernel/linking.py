@@ -5,6 +5,14 @@ machine code, though only what Python calls is ever run by itself. So what many 
 each of these depths, which was half of the kernel's compilation. Here a *part* is only typed and lowered; a *whole*,
 which Python calls, links in all parts that it needs, directly or not, and is optimized once.
 
+Two more things make the machine code shorter:
+
+- Nobody calls a part from outside, which the optimizer is told. Only then may it change what a part is passed, which is
+  otherwise every number of every array.
+- An index of the kernel never counts from the end. numba allows for that at each access, by three instructions that
+  the access waits for. Functions that make arrays of their own are compiled as usual. `tests/engine/test_indices` runs
+  the corpora on arrays that refuse such an index.
+
 In: nothing. Out: pipelines for numba's decorator. Called by `compiling`.
 """
 
@@ -13,8 +21,10 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
+from numba.core import types
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
+from numba.np import arrayobj
 
 _NEVER_CALLED = ctypes.cast(ctypes.pythonapi.PyObject_Call, ctypes.c_void_p).value
 """numba wants the address of every function; nobody calls that of a part."""
@@ -47,8 +57,15 @@ class _Whole(JITCodeLibrary):
     """A function that Python calls, with all its parts."""
 
     def finalize(self) -> None:
+        self._own = {function.name for function in self._final_module.functions if not function.is_declaration}
         self._linking_libraries = _callers_first(self)[1:]
         super().finalize()
+
+    def _optimize_final_module(self) -> None:
+        for function in self._final_module.functions:
+            if not function.is_declaration and function.name not in self._own:
+                function.linkage = "internal"
+        super()._optimize_final_module()
 
 
 def _callers_first(whole: JITCodeLibrary) -> list[JITCodeLibrary]:
@@ -66,7 +83,29 @@ def _callers_first(whole: JITCodeLibrary) -> list[JITCodeLibrary]:
     return list(reversed(done))
 
 
-class PartPipeline(Compiler):
+_integer_index = arrayobj.fix_integer_index
+
+
+def _from_the_start(context: Any, builder: Any, kind: Any, index: Any, size: Any) -> Any:
+    """An index as the machine takes it: in functions of the kernel, as it is."""
+    if getattr(context, "counts_from_the_start", False):
+        return context.cast(builder, index, kind, types.intp)
+    return _integer_index(context, builder, kind, index, size)
+
+
+arrayobj.fix_integer_index = _from_the_start
+
+
+class _KernelPipeline(Compiler):
+    """What both pipelines share."""
+
+    def define_pipelines(self) -> Any:
+        if not self.state.flags.nrt:
+            self.state.targetctx.counts_from_the_start = True  # it belongs to this function alone
+        return super().define_pipelines()
+
+
+class PartPipeline(_KernelPipeline):
     """How a part is compiled."""
 
     def define_pipelines(self) -> Any:
@@ -76,7 +115,7 @@ class PartPipeline(Compiler):
         return super().define_pipelines()
 
 
-class WholePipeline(Compiler):
+class WholePipeline(_KernelPipeline):
     """How a whole is compiled."""
 
     def define_pipelines(self) -> Any:

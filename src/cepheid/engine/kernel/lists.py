@@ -16,6 +16,7 @@ from cepheid.engine.kernel.deadlines import is_out_of_time
 from cepheid.engine.kernel.dominance import is_dominated
 from cepheid.engine.kernel.forbidding import is_forbidden, was_forbidden
 from cepheid.engine.kernel.layout import *
+from cepheid.engine.kernel.occupied import WORD, lowest, occupy
 
 
 @inlined
@@ -165,6 +166,7 @@ def settle(a, e, w, slot, run, event):
         sweep(a, e, w, slot, position, e.time[event], e.ordinal[event])
     if a.params[P_INDEXED]:
         put_into_index(a.positions, w.runs, w.registers, w.buckets, slot, run)
+    occupy(w, slot, position)
     w.runs[run, R_NEXT] = w.lists[slot, place + L_HEAD]
     w.lists[slot, place + L_HEAD] = run
     w.lists[slot, place + L_LENGTH] += 1
@@ -173,18 +175,25 @@ def settle(a, e, w, slot, run, event):
 @compiled
 def clear(a, w, slot):
     """Drop all runs of a partition."""
-    for position in range(w.lists.shape[1] // L_SIZE):
-        place = L_SIZE * position
-        run = np.int64(w.slots[slot, K_FRESH] if position == 0 else w.lists[slot, place + L_HEAD])
-        while run != NONE:
-            following = np.int64(w.runs[run, R_NEXT])
-            if a.params[P_INDEXED] and position > 0 and w.runs[run, R_OPEN] != 0:
-                take_from_index(a.positions, w.runs, w.registers, w.buckets, slot, run)
-            free_run(w.runs, w.extra, w.counters, run)
-            run = following
-        w.lists[slot, place + L_HEAD] = NONE
-        w.lists[slot, place + L_LENGTH] = 0
-        w.lists[slot, place + L_SWEPT] = 0
+    for word in range(w.occupied.shape[1]):
+        lists = w.occupied[slot, word]
+        if word == 0:
+            lists |= np.uint64(1)  # position 0 has no list, but the fresh ones
+        while lists != 0:
+            position = WORD * word + lowest(lists)
+            lists &= lists - np.uint64(1)
+            place = L_SIZE * position
+            run = np.int64(w.slots[slot, K_FRESH] if position == 0 else w.lists[slot, place + L_HEAD])
+            while run != NONE:
+                following = np.int64(w.runs[run, R_NEXT])
+                if a.params[P_INDEXED] and position > 0 and w.runs[run, R_OPEN] != 0:
+                    take_from_index(a.positions, w.runs, w.registers, w.buckets, slot, run)
+                free_run(w.runs, w.extra, w.counters, run)
+                run = following
+            w.lists[slot, place + L_HEAD] = NONE
+            w.lists[slot, place + L_LENGTH] = 0
+            w.lists[slot, place + L_SWEPT] = 0
+        w.occupied[slot, word] = 0
     w.slots[slot, K_FRESH] = NONE
     w.slots[slot, K_LIVE] = 0
 

@@ -133,7 +133,7 @@ def members(matches, offsets, labels, shown_match, shown_place, mask, final):
         if turn == 1:
             for each in range(len(shown_match)):
                 begins[each + 1] += begins[each]
-            rows = np.zeros(begins[-1], np.int64)
+            rows = np.zeros(begins[len(begins) - 1], np.int64)
         for each in range(len(shown_match)):
             match = shown_match[each]
             if match < 0:

@@ -103,13 +103,14 @@ def greedy_takers(a, e, w, run, row, node, event, held, gone):
 
 @inlined
 def is_lost(a, e, w, since, way, node, event, is_next, held, takers, gone):
-    """Whether a continuation ends at an event before it can take it: by a not, an until, a greedy loop, or time."""
+    """Whether a continuation ends at an event before it can take it: by a not, an until, a greedy loop, or time.
+    (Without the comparisons with 0 the parts have different types, and the compiler makes doubles of them.)"""
     return (
-        (is_next and held & a.sets[way, B_NOT_NEXT])  # rule 7
-        or held & a.sets[way, B_OVER]  # rule 4
-        or takers & a.ways[way, C_RIVALS]  # rule 5
+        (is_next and held & a.sets[way, B_NOT_NEXT] != 0)  # rule 7
+        or held & a.sets[way, B_OVER] != 0  # rule 4
+        or takers & a.ways[way, C_RIVALS] != 0  # rule 5
         or gone >= np.uint64(a.ways[way, C_GAP])  # rule 6
-        or (since and e.time[event] >= way_deadline(a, e.time, w.nodes, way, a.ways[way], node))  # rule 17
+        or (since != 0 and e.time[event] >= way_deadline(a, e.time, w.nodes, way, a.ways[way], node))  # rule 17
     )
 
 
@@ -126,14 +127,14 @@ def step(a, e, w, run, position, event, is_next):
     if row[S_RIVALS] < row[S_RIVALS_END]:
         takers = greedy_takers(a, e, w, run, row, node, event, held, gone)
     is_open = w.runs[run, R_OPEN]
-    first, since = row[S_CONTINUATIONS], row[S_SINCE]
+    first, since, guarded = row[S_CONTINUATIONS], row[S_SINCE], row[S_GUARDED]
     for number in range(row[S_CONTINUATIONS_END] - first):
         if not is_open >> number & 1:
             continue
         way = first + number
         kind = a.ways[way, C_KIND]
         holds = held & a.sets[way, B_TAKES] != 0
-        if is_lost(a, e, w, since, way, node, event, is_next, held, takers, gone):
+        if guarded and is_lost(a, e, w, since, way, node, event, is_next, held, takers, gone):
             is_open &= ~(1 << number)
             continue
         if holds and not held & a.sets[way, B_REFUSED]:

@@ -42,6 +42,7 @@ class CohortPool(NamedTuple):
     summed: Any
     weights: Any
     lists: Any
+    occupied: Any
     slots: Any
     read: Any
     """For each position, the registers that a run there may still have read."""
@@ -96,6 +97,7 @@ def new_cohort_pool(
         summed=np.zeros((0, 2), np.int64),
         weights=np.zeros((0, 0), np.int64),
         lists=np.zeros((0, l.L_SIZE * len(positions)), np.int64),
+        occupied=np.zeros((0, arrays.concerned.shape[1]), np.uint64),
         slots=np.zeros((0, l.K_BEFORE + 2 * int(params[l.P_NOT_BEFORE])), np.int64),
         read=tables.registers_read,
         trail=np.zeros(c.STACK, np.int64),

@@ -11,6 +11,7 @@ broken. Called by `matcher` if the environment variable `CEPHEID_DEBUG` is set, 
 5. A run that is open and has a known value of its position's index is chained in that bucket, exactly once.
 6. Timers form heaps; each is in one heap or free; a timer that is due by now has been looked at.
 7. Nothing is left over from an event: no created entries, no candidates.
+8. A list that holds runs has its bit among the occupied ones.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from cepheid.engine.assignments import Integers
 from cepheid.engine.columns import Columns
 from cepheid.engine.kernel import buffer
 from cepheid.engine.kernel import layout as l
-from cepheid.engine.runs.pool import Pool
+from cepheid.engine.runs.pool import Pool, occupied
 from cepheid.engine.tables.model import Tables
 
 IS_ASKED_FOR = os.environ.get("CEPHEID_DEBUG", "0") not in ("", "0")
@@ -41,6 +42,7 @@ def check(tables: Tables, columns: Columns, pool: Pool) -> None:
         _index(tables, pool, runs)
     if tables.arrays.params[l.P_TIMED]:
         _timers(pool)
+    assert not (occupied(pool.lists) & ~pool.occupied).any(), "8: a list that no event would walk"
     assert pool.counters[l.Q_CREATED] == pool.counters[l.Q_CANDIDATES] == 0, "7: left over from an event"
 
 

@@ -24,6 +24,7 @@ class Pool(NamedTuple):
     nodes: Any
     timers: Any
     lists: Any
+    occupied: Any
     slots: Any
     created: Any
     spare: Any
@@ -52,6 +53,7 @@ def new_pool(tables: Tables, slots: int = 1, capacity: int = 256) -> Pool:
         nodes=np.zeros((capacity, l.N_SIZE), np.int32),
         timers=np.zeros((4 * timed, l.T_SIZE), np.int64),
         lists=np.zeros((0, l.L_SIZE * positions), np.int64),
+        occupied=np.zeros((0, tables.arrays.concerned.shape[1]), np.uint64),
         slots=np.zeros((0, l.K_BEFORE + 2 * int(params[l.P_NOT_BEFORE])), np.int64),
         created=np.zeros((capacity, 6), np.int32),
         spare=np.zeros((2 * capacity, 4), np.int32),
@@ -72,14 +74,24 @@ def new_pool(tables: Tables, slots: int = 1, capacity: int = 256) -> Pool:
 
 
 def more_slots(pool: Any, count: int) -> dict[str, Any]:
-    """The lists and slots of a pool for so many partitions; the new ones are empty."""
+    """What a pool has for each partition, for so many of them; the new ones are empty."""
     lists = np.zeros((count - len(pool.lists), pool.lists.shape[1]), np.int64)
     lists[:, l.L_HEAD :: l.L_SIZE] = l.NONE
     slots = np.full((count - len(pool.slots), pool.slots.shape[1]), l.NONE, np.int64)
     slots[:, [l.K_LIVE, l.K_FIRST_ALLOWED, l.K_ALLOWED_BEFORE]] = 0
     slots[:, l.K_FORBIDDEN_AT] = -l.NEVER
     slots[:, l.K_SILENT_UNTIL] = -l.NEVER - 1
-    return {"lists": np.concatenate((pool.lists, lists)), "slots": np.concatenate((pool.slots, slots))}
+    occupied = np.zeros((count - len(pool.occupied), pool.occupied.shape[1]), np.uint64)
+    new = {"lists": lists, "occupied": occupied, "slots": slots}
+    return {name: np.concatenate((getattr(pool, name), array)) for name, array in new.items()}
+
+
+def occupied(lists: Any) -> Any:
+    """Which of the lists of each partition hold runs, as bits (`kernel.occupied`)."""
+    heads = lists[:, l.L_HEAD :: l.L_SIZE] != l.NONE
+    words = np.zeros((len(heads), -(-heads.shape[1] // 64) * 64), bool)
+    words[:, : heads.shape[1]] = heads
+    return np.packbits(words, axis=1, bitorder="little").view("<u8").astype(np.uint64)
 
 
 def with_slots(pool: Pool, count: int) -> Pool:

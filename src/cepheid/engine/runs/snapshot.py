@@ -20,7 +20,7 @@ from cepheid.engine.columns import Columns
 from cepheid.engine.kernel import cohort_layout as c
 from cepheid.engine.kernel import layout as l
 from cepheid.engine.runs.cohort_pool import CohortPool, new_cohort_pool
-from cepheid.engine.runs.pool import SMALLEST, Pool, new_pool
+from cepheid.engine.runs.pool import SMALLEST, Pool, new_pool, occupied
 from cepheid.engine.runs.state import State
 from cepheid.engine.tables.model import Tables
 from cepheid.errors import StateError
@@ -89,15 +89,20 @@ def _used(pool: Pool | CohortPool) -> list[str]:
     return [name for name in _USED if name in pool._fields]
 
 
+def _saved(arrays: dict[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
+    """The arrays that are saved whole, and what follows from them."""
+    return {name: arrays[name] for name in _SAVED} | {"occupied": occupied(arrays["lists"])}
+
+
 def _with_saved(pool: CohortPool, arrays: dict[str, npt.NDArray[Any]]) -> CohortPool:
     for name in _used(pool):
         getattr(pool, name)[: len(arrays[name])] = arrays[name]
-    return pool._replace(**{name: arrays[name] for name in _SAVED})
+    return pool._replace(**_saved(arrays))
 
 
 def _laid_out(pool: Pool, arrays: dict[str, npt.NDArray[Any]]) -> Pool:
     """A pool that is large enough, with the saved arrays in it."""
-    replaced: dict[str, npt.NDArray[Any]] = {name: arrays[name] for name in _SAVED}
+    replaced = _saved(arrays)
     for name in _USED:
         saved, room = arrays[name], getattr(pool, name)
         if len(saved) > len(room):

@@ -111,18 +111,30 @@ class State:
             if params[l.P_COUNT] == l.NEVER and params[l.P_WITHIN] != l.NEVER:
                 reaches &= pool.slots[:, place + 1] > moment - params[l.P_WITHIN]
             stays |= reaches
-        if stays.all():
-            return stays
-        self._free_timers(pool.slots[~stays][:, [l.K_TIMERS, l.K_COUNT_TIMERS]].ravel())
+        self._remove(~stays)
+        return stays
+
+    def only(self, stays: npt.NDArray[np.bool_]) -> None:
+        """Drop all partitions but these, with what is known of them; slots are numbered anew in their order."""
+        self.drop(np.flatnonzero(~stays))
+        self._remove(~stays)
+
+    def _remove(self, goes: npt.NDArray[np.bool_]) -> None:
+        """Remove slots without runs."""
+        if not goes.any():
+            return
+        pool, stays = self.pool, ~goes
+        self._free_timers(pool.slots[goes][:, [l.K_TIMERS, l.K_COUNT_TIMERS]].ravel())
         self.next_ordinal = self.next_ordinal[stays]
         self.pool = pool._replace(
-            lists=np.ascontiguousarray(pool.lists[stays]), slots=np.ascontiguousarray(pool.slots[stays])
+            lists=np.ascontiguousarray(pool.lists[stays]),
+            occupied=np.ascontiguousarray(pool.occupied[stays]),
+            slots=np.ascontiguousarray(pool.slots[stays]),
         )
         if len(pool.owner) > 1:
             new_number = np.cumsum(stays, dtype=np.int32) - 1
             pool.owner[:] = np.where(pool.owner < len(stays), new_number[np.minimum(pool.owner, len(stays) - 1)], 0)
         self.index()
-        return stays
 
     def index(self) -> None:
         """Chain all runs anew by what they are looked up by."""
@@ -157,6 +169,7 @@ class State:
         pool.counters[l.Q_FREE_RUN] = runs[0]
         for column, value in ((l.L_HEAD, l.NONE), (l.L_LENGTH, 0), (l.L_SWEPT, 0)):
             pool.lists[slots, column :: l.L_SIZE] = value
+        pool.occupied[slots] = 0
         pool.slots[slots, l.K_FRESH] = l.NONE
         pool.slots[slots, l.K_LIVE] = 0
         if self.is_compact:

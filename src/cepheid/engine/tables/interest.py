@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
+import numpy.typing as npt
+
 from cepheid.automaton.model import Continuation, Ending, Position, Take
+from cepheid.engine.tables.pages import BITS, Pages
 from cepheid.syntax.tree import Contiguity
 
 
@@ -56,3 +60,13 @@ def _looked_at(ways: tuple[Continuation, ...], rivals: tuple[Take, ...]) -> froz
 def asked_at_end(ending: Ending, rivals: tuple[Take, ...]) -> frozenset[int]:
     """All predicates that are looked at when an event is shown to a run that waits at its end."""
     return _looked_at(ending.whole, rivals) | {guard.predicate for guard in ending.nots}
+
+
+def concerned(interests: npt.NDArray[np.uint64], pages: Pages) -> npt.NDArray[np.uint64]:
+    """For each bit of each page, the positions that have it among their interest, as bits of words of their own."""
+    result = np.zeros((BITS * len(pages.predicates), -(-len(interests) // BITS)), np.uint64)
+    for position, wanted in enumerate(interests.tolist()):
+        for bit in range(BITS):
+            if wanted >> bit & 1:
+                result[BITS * pages.page_of[position] + bit, position // BITS] |= np.uint64(1 << position % BITS)
+    return result

@@ -33,6 +33,8 @@ class Arrays(NamedTuple):
     programs: npt.NDArray[np.int64]
     code: npt.NDArray[np.int64]
     interest: npt.NDArray[np.uint64]
+    concerned: npt.NDArray[np.uint64]
+    """For each bit of each page, the positions that have it among their interest, as bits of words."""
     updates: npt.NDArray[np.int64]
     updates_of: npt.NDArray[np.int64]
     not_before: npt.NDArray[np.int64]

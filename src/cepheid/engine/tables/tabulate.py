@@ -16,7 +16,15 @@ from cepheid.automaton.model import Automaton, Continuation, Ending, Position, T
 from cepheid.conditions.expression import TRUE, Expression
 from cepheid.engine.kernel import layout as l
 from cepheid.engine.tables import compact, dominance
-from cepheid.engine.tables.interest import asked, asked_at_end, interest, looks_at_the_next, takes, with_rivals
+from cepheid.engine.tables.interest import (
+    asked,
+    asked_at_end,
+    concerned,
+    interest,
+    looks_at_the_next,
+    takes,
+    with_rivals,
+)
 from cepheid.engine.tables.model import Arrays, Options, Tables
 from cepheid.engine.tables.pages import pages
 from cepheid.engine.tables.programs import Compiler
@@ -94,6 +102,7 @@ class _Tabulation:
             [page, self.pages.predicates[page].index(predicate), predicate]
             for page, predicate in zip(self.pages.page_of[len(places) :], automaton.not_before, strict=True)
         ]
+        interests = np.array([self.bits(number, some) for number, some in enumerate(changing)], np.uint64)
         code = self.compiler.programs
         arrays = Arrays(
             params=self.params(),
@@ -106,7 +115,8 @@ class _Tabulation:
             lists=np.array(self.lists or [0], np.int64),
             programs=programs,
             code=_matrix([list(row) for row in code.code], 3),
-            interest=np.array([self.bits(number, some) for number, some in enumerate(changing)], np.uint64),
+            interest=interests,
+            concerned=concerned(interests, self.pages),
             updates=_matrix([list(row) for rows_of in self.updates() for row in rows_of], 6),
             updates_of=self.updates_of(),
             not_before=_matrix(not_before, l.F_SIZE),
@@ -149,6 +159,7 @@ class _Tabulation:
         params[l.P_AMBIGUOUS] = self.is_ambiguous()
         params[l.P_TIMEOUTS] = options.timeouts
         params[l.P_TIMED] = options.timeouts or any(ending.nots or ending.whole for ending, _ in self.endings)
+        params[l.P_PASSES] = not params[l.P_TIMED] and not automaton.not_before
         params[l.P_SINCE] = any(take.since for position in automaton.positions for take in takes(position))
         params[l.P_ONCE_PER] = 0 if automaton.once_per is None else _length(automaton.once_per)
         params[l.P_DOMINANCE] = dominance.decide(automaton, options.timeouts, options.dominance).dominance.value
@@ -185,6 +196,8 @@ class _Tabulation:
         row[l.S_FRESH] = looks_at_the_next(position.continuations, position.rivals)
         row[l.S_GAP] = any(take.gap is not None for take in takes(position))
         row[l.S_SINCE] = any(take.since for take in takes(position))
+        guards = [sets[guard] for sets in self.sets[row[l.S_CONTINUATIONS] :] for guard in (l.B_OVER, l.B_NOT_NEXT)]
+        row[l.S_GUARDED] = any(guards) or bool(position.rivals) or row[l.S_GAP] or row[l.S_SINCE]
         row[l.S_PROGRAMS], row[l.S_PROGRAMS_END] = self.programs(asked(position), number)
         row[l.S_PAGE] = self.pages.page_of[number]
         row[l.S_INDEX], row[l.S_INDEX_COLUMN] = self.index(position, number)

@@ -144,13 +144,13 @@ class BoundRules:
         view = View(tables.for_workers(), bits, plan.all_rows_travel is not None)
         return RuleWork(view, tuple(map(column_of, tables.columns)), shape)
 
-    def row_work(self, name: str, number_of: dict[Expression, int]) -> RowRuleWork:
+    def row_work(self, name: str, number_of: dict[Expression, int], with_moment: bool = False) -> RowRuleWork:
         """What a worker must know of a rule that is a row pattern."""
         plan = self.row_plans[name]
         kinds = arrow_schema(self.rows.schema)
         keys = tuple((key, kinds.field(key).type) for key in self.keys)
         rule = plan.rule
-        shape = RuleShape(name, rule.clause.variables, self.shown, rule.severity, rule.tags, keys)
+        shape = RuleShape(name, rule.clause.variables, self.shown, rule.severity, rule.tags, keys, with_moment)
         bits = tuple(ALWAYS if part == TRUE else number_of[part] for part in plan.own)
         slots = tuple(slot for _, slot in self.slots.renamed(plan.output))
         return plan.work(bits, shape, slots)

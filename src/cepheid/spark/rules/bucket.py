@@ -15,10 +15,11 @@ from __future__ import annotations
 import pickle
 import uuid
 import zlib
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -33,8 +34,9 @@ from cepheid.rows.views import Signed, integers
 from cepheid.rule import named
 from cepheid.spark.keys import HASHES
 from cepheid.spark.rules.conditions import sorted_out, word_name
-from cepheid.spark.rules.instances import Instance, RuleRuns
+from cepheid.spark.rules.instances import RuleInstance, RuleRuns
 from cepheid.spark.rules.later import GENERATION, each_once, marks_in
+from cepheid.spark.rules.row_runs import PARTS, Due, RowInstance, RowRuns
 from cepheid.spark.stream.state.format import read, table_bytes, table_from, written
 from cepheid.spark.stream.state.pending import (
     FEW,
@@ -49,6 +51,9 @@ from cepheid.syntax.tree import SpanUnit
 GROUP = "__group"
 """A column of events on their way: the number of their key."""
 
+Listed: TypeAlias = list[RuleFound] | None
+"""Where what is decided goes; None where it has been told already."""
+
 
 @dataclass(frozen=True, slots=True)
 class GroupOfRules:
@@ -59,7 +64,8 @@ class GroupOfRules:
     """The words that have bits of its rules."""
     held: tuple[str, ...]
     """The columns that matches need of the events that they took."""
-    instances: tuple[Instance, ...]
+    instances: tuple[RuleInstance, ...]
+    row_instances: tuple[RowInstance, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -86,8 +92,8 @@ class RulesWork:
     def __reduce__(self) -> tuple[Any, ...]:
         """Compressed: Spark starts a stateful query only with work of less than a megabyte, and a thousand rules, which
         are much alike, have more."""
-        fields_of = {one.name: getattr(self, one.name) for one in fields(self)}
-        return _unpacked, (zlib.compress(pickle.dumps(fields_of), 1),)
+        known = {one.name: getattr(self, one.name) for one in fields(self)}
+        return _unpacked, (zlib.compress(pickle.dumps(known), 1),)
 
     def new_bucket(self) -> RulesBucket:
         """A bucket without keys."""
@@ -114,6 +120,7 @@ class RulesBucket(PendingEvents):
         self.rows: pa.Table | None = None
         """The rows of the events that some rule holds."""
         self.runs: list[RuleRuns] = []
+        self.row_runs = RowRuns()
         self.histories: set[int] = set()
         """The generations whose history has come."""
         self._marks = 0
@@ -122,7 +129,7 @@ class RulesBucket(PendingEvents):
     @property
     def live_runs(self) -> int:
         """How many partial matches of all rules may still come to something."""
-        return sum(count_live(one.matcher, self.watermark) for one in self.runs)
+        return sum(count_live(one.matcher, self.watermark) for one in self.runs) + self.row_runs.live
 
     def receive(self, events: pa.Table) -> None:
         """Let further events wait for the watermark. Another set of rules may have brought other columns."""
@@ -137,23 +144,27 @@ class RulesBucket(PendingEvents):
     def _begin(self, group: int) -> None:
         self.group = group
         self.runs = [RuleRuns(instance) for instance in self.work.groups[group].instances]
+        self.row_runs = RowRuns(self.work.groups[group].row_instances)
 
     def advance(self, watermark: int, is_end: bool = False) -> Decided:
         """Handle what the watermark has passed, and let time move on to it; at the end of the input, everything."""
         self.handled, self._marks = self._marks, 0
         matches: list[RuleFound] = []
         timeouts: list[RuleFound] = []
-        self._move(watermark, matches, timeouts)
+        of_row_patterns = self._move(watermark, matches, timeouts)
         if is_end:
-            self._handle(self.is_due(None), matches, timeouts)
+            due = self._handle(self.is_due(None), matches, timeouts)
             for one in self.runs:
                 with self._named(one):
                     self._show(one, one.matcher.end(self._stopping(one)), matches, timeouts)
-        decided = Decided(self._assembled(matches), self._assembled(timeouts))
+            of_row_patterns += self.row_runs.step(due, self, is_end=True)
+        tables = [*self._assembled(matches), *of_row_patterns]
+        decided = Decided(pa.concat_tables(tables) if tables else None, next(self._assembled(timeouts), None))
         if is_end:
             ended = RulesBucket(self.work)
             self.rows, self.pending = ended.rows, ended.pending
             self.runs = [RuleRuns(one.instance) for one in self.runs]
+            self.row_runs = self.row_runs.ended()
         self._forget()
         return decided
 
@@ -163,20 +174,20 @@ class RulesBucket(PendingEvents):
         self._move(watermark, None, None)
         self._forget()
 
-    def _move(self, watermark: int, matches: list[RuleFound] | None, timeouts: list[RuleFound] | None) -> None:
+    def _move(self, watermark: int, matches: Listed, timeouts: Listed) -> list[pa.Table]:
+        """Lists what patterns find; returns what row patterns find."""
         self.watermark = max(self.watermark, watermark)
-        self._handle(self.is_due(self.watermark), matches, timeouts)
+        due = self._handle(self.is_due(self.watermark), matches, timeouts)
         for one in self.runs:
             with self._named(one):
                 self._show(one, one.matcher.advance(self.watermark, self._stopping(one)), matches, timeouts)
+        return self.row_runs.step(due, self)
 
-    def _handle(
-        self, is_due: pa.Array | None, matches: list[RuleFound] | None, timeouts: list[RuleFound] | None
-    ) -> None:
-        """Feed the events that are due to the rules that they concern."""
+    def _handle(self, is_due: pa.Array | None, matches: Listed, timeouts: Listed) -> Due | None:
+        """Feed the events that are due to the rules that they concern; returns those events."""
         due = self.take_due(is_due)
         if due is None:
-            return
+            return None
         assert self.group is not None
         self.handled += due.num_rows
         due = each_once(due, self.work.shown)
@@ -201,6 +212,7 @@ class RulesBucket(PendingEvents):
                 seen[begun] = one.instance.sees(generation, self.histories)
             with self._named(one):
                 self._feed(one, events, hashes, signed, seen[begun], first, matches, timeouts)
+        return Due(events, signed, generation, frozenset(self.histories))
 
     def _feed(
         self,
@@ -210,8 +222,8 @@ class RulesBucket(PendingEvents):
         signed: Signed,
         is_own: npt.NDArray[np.bool_],
         first: int,
-        matches: list[RuleFound] | None,
-        timeouts: list[RuleFound] | None,
+        matches: Listed,
+        timeouts: Listed,
     ) -> None:
         rule = one.instance.rule
         rows = rule.view.rows(signed, len(events.time))
@@ -235,22 +247,17 @@ class RulesBucket(PendingEvents):
 
         self._show(one, one.matcher.feed(columns, bounds, slots, where), matches, timeouts)
 
-    def _show(
-        self,
-        one: RuleRuns,
-        found: tuple[Assignments, Assignments],
-        matches: list[RuleFound] | None,
-        timeouts: list[RuleFound] | None,
-    ) -> None:
+    def _show(self, one: RuleRuns, found: tuple[Assignments, Assignments], matches: Listed, timeouts: Listed) -> None:
         for decided, listed in zip(found, (matches, timeouts if self.work.timeouts else None), strict=True):
             if listed is not None and len(decided.at):
                 shared = replace(decided, row=one.rows[decided.row])
                 listed.append(RuleFound(one.instance.rule.shape, shared, one.ordinals[decided.row]))
 
-    def _assembled(self, found: list[RuleFound]) -> pa.Table | None:
-        """Matches or timeouts of all rules as a table; only the rows that they took are looked at."""
+    def _assembled(self, found: list[RuleFound]) -> Iterator[pa.Table]:
+        """Matches or timeouts of all patterns as one table, if there are any; only the rows that they took are looked
+        at."""
         if not found:
-            return None
+            return
         assert self.rows is not None and self.group is not None
         needed = np.unique(np.concatenate([one.found.row for one in found]))
         rows = self.rows.take(pa.array(needed)).combine_chunks()
@@ -264,11 +271,11 @@ class RulesBucket(PendingEvents):
             SpanUnit.MICROSECOND,
         )
         local = [replace(one, found=replace(one.found, row=np.searchsorted(needed, one.found.row))) for one in found]
-        return in_schema(assemble_rules(events, local), self.work.schema)
+        yield in_schema(assemble_rules(events, local), self.work.schema)
 
     def deadline(self) -> int | None:
         """The next moment of the watermark at which something may be decided."""
-        moments = [self.first_pending(), *(one.matcher.deadline() for one in self.runs)]
+        moments = [self.first_pending(), *(one.matcher.deadline() for one in self.runs), *self.row_runs.deadlines()]
         return min((moment for moment in moments if moment is not None), default=None)
 
     def refuse(self, key: bytes, time: int | None, watermark: int | None) -> tuple[pa.Table, bool]:
@@ -277,8 +284,9 @@ class RulesBucket(PendingEvents):
         refused = self.refuse_due(key, time, watermark, self.work.shown)
         if time is None:
             is_held = refused is None or not refused.num_rows
+            kept = self.row_runs.dropped(key)
             if is_held:
-                refused = self._held_by(key)
+                refused = max(self._held_by(key), *kept, key=len)  # rules keep the same rows, some of them fewer
             for one in self.runs:
                 one.matcher.drop(slot_of(one.keys, key))
             return refused, is_held
@@ -300,8 +308,14 @@ class RulesBucket(PendingEvents):
             held |= set(one.rows[mine].tolist())
         return self.rows.take(pa.array(sorted(held), pa.int64())).select(list(self.work.shown))
 
-    def _stopping(self, one: RuleRuns) -> _Stopping:
-        return _Stopping(self, one)
+    def _stopping(self, one: RuleRuns) -> Callable[[int, int], str]:
+        """What an error says of the place where the engine stops while time moves on."""
+
+        def where(slot: int, event: int) -> str:
+            self.stopped = one.keys[slot].as_py(), None
+            return "as time moves on"
+
+        return where
 
     def _named(self, one: RuleRuns) -> AbstractContextManager[None]:
         return named(f"rule {one.instance.rule.shape.rule!r}")
@@ -328,14 +342,15 @@ class RulesBucket(PendingEvents):
     def to_bytes(self) -> bytes:
         """All of the bucket, tidied."""
         self.tidy()
+        instances = [*((one.instance.name, one.to_parts()) for one in self.runs), *self.row_runs.to_parts()]
         head = {
             "watermark": self.watermark,
             "group": self.group,
-            "instances": [one.instance.name for one in self.runs],
+            "instances": [name for name, _ in instances],
             "histories": sorted(self.histories),
         }
         tables = [b"" if table is None else table_bytes(table) for table in (self.rows, self.pending)]
-        return written(head, [*tables, *(part for one in self.runs for part in one.to_parts())])
+        return written(head, [*tables, *(part for _, parts in instances for part in parts)])
 
     @classmethod
     def from_bytes(cls, work: RulesWork, saved: bytes, what: str) -> RulesBucket:
@@ -346,26 +361,15 @@ class RulesBucket(PendingEvents):
         bucket.histories = set(head.get("histories", ()))
         if head["group"] is not None:
             bucket._begin(head["group"])
-        known = {name: parts[4 * place : 4 * place + 4] for place, name in enumerate(head["instances"])}
+        known = {name: parts[PARTS * place :][:PARTS] for place, name in enumerate(head["instances"])}
         for one in bucket.runs:
             if one.instance.name in known:
                 one.with_parts(known[one.instance.name])
+        bucket.row_runs.go_on(known, what)
         bucket.rows = table_from(rows) if rows else None
         bucket.pending = table_from(pending) if pending else None
         bucket._tidy = bucket._size()
         return bucket
-
-
-class _Stopping:
-    """What an error says of the place where the engine stops while time moves on."""
-
-    def __init__(self, bucket: RulesBucket, one: RuleRuns) -> None:
-        self.bucket = bucket
-        self.one = one
-
-    def __call__(self, slot: int, event: int) -> str:
-        self.bucket.stopped = self.one.keys[slot].as_py(), None
-        return "as time moves on"
 
 
 def _together(tables: list[pa.Table]) -> pa.Table:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Generic, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,12 +20,15 @@ from cepheid.engine.runs.snapshot import restore, snapshot
 from cepheid.spark.rules.bound import RuleWork
 from cepheid.spark.stream.state.pending import hashes_bytes, hashes_from
 
+Work = TypeVar("Work")
 
-@dataclass(frozen=True, slots=True)
-class Instance:
-    """A rule that runs."""
 
-    rule: RuleWork
+@dataclass(frozen=True)
+class Instance(Generic[Work]):
+    """A rule that runs: a pattern or a row pattern."""
+
+    rule: Work
+    """What a worker must know of it."""
     name: str
     """Tells it from every other instance, also of the same rule."""
     since: int
@@ -39,10 +43,13 @@ class Instance:
         return np.asarray((generation >= self.since) | (generation == -self.since))
 
 
+RuleInstance: TypeAlias = Instance[RuleWork]
+
+
 class RuleRuns:
     """The live runs of one instance, and which of the bucket's rows they hold."""
 
-    def __init__(self, instance: Instance) -> None:
+    def __init__(self, instance: RuleInstance) -> None:
         self.instance = instance
         self.matcher = Matcher(instance.rule.view.tables)
         self.keys: pa.Array = pa.array([], pa.binary(16))

@@ -17,7 +17,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
 from cepheid.errors import StateError
-from cepheid.rule import Rule, read
+from cepheid.rule import AnyRule
+from cepheid.spark.rules.texts import read
 
 FORMAT = 1
 
@@ -81,7 +82,7 @@ class Registry:
         """The latest of those that a checkpoint keeps."""
         return max(map(cls.from_json, kept), key=lambda one: one.generation, default=None)
 
-    def rules(self) -> list[Rule]:
+    def rules(self) -> list[AnyRule]:
         """The rules as they were last seen, those that have a text."""
         return [read(one.text) for one in self.running if one.text]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +26,7 @@ from cepheid.options import Limits
 from cepheid.rowpattern.binding import BoundRowPattern, located
 from cepheid.rowpattern.expression import NUMBER, Folded, Value, replaced
 from cepheid.rows.arrange import Arranged
-from cepheid.rows.row_rules import in_set, taken_by
+from cepheid.rows.row_rules import RowsTaken, in_set, taken_by
 from cepheid.rows.rule_matches import RuleShape, assemble_rule, in_schema
 from cepheid.rows.views import ALWAYS, WORD, Signed
 from cepheid.rule import RowRule
@@ -87,6 +87,22 @@ class RowRulePlan:
         return self._plan.travelling
 
     @property
+    def read(self) -> tuple[str, ...]:
+        """The columns that its conditions and measures read of rows."""
+        return (*self.travelling, *(column_of(part) for part in self.computed))
+
+    @property
+    def fingerprint(self) -> str:
+        """What the rows that it keeps belong to: the clause but for its measures, and the columns that are read."""
+        clause = str(replace(self._plan.bound.pattern, measures=()))
+        return f"rows {hashlib.sha256(clause.encode()).hexdigest()} with {', '.join(sorted(self.read))}"
+
+    @property
+    def needs_the_end(self) -> bool:
+        """Whether every match must end with the input."""
+        return self.tables.program.needs_the_end
+
+    @property
     def output(self) -> RowOutput:
         """What comes of its measures."""
         measures = tuple(RowMeasure(one.name, one.expression) for one in self._plan.bound.measures)
@@ -116,9 +132,14 @@ class RowRuleWork:
     def matches(self, events: Arranged, signed: Signed, schema: pa.Schema) -> pa.Table | None:
         """Its matches with the columns that all rules have; None if there are none."""
         try:
-            taken = taken_by(self.bound, self.tables, events, self._own(signed, len(events.time)), self.computed)
-            if not len(taken.assignments.at):
-                return None
+            taken = taken_by(self.bound, self.tables, events, self.own(signed, len(events.time)), self.computed)
+        except ConditionError as error:
+            raise located(error) from None
+        return self.assembled(events, taken, schema) if len(taken.assignments.at) else None
+
+    def assembled(self, events: Arranged, taken: RowsTaken, schema: pa.Schema) -> pa.Table:
+        """The rows of what was found, with the columns that all rules have."""
+        try:
             read = [*(taken.reads.of(one) for one in self.reads), taken.reads.number()]
         except ConditionError as error:
             raise located(error) from None
@@ -127,7 +148,7 @@ class RowRuleWork:
             table = table.append_column(name, values.cast(schema.field(name).type))
         return in_schema(table, schema)
 
-    def _own(self, signed: Signed, count: int) -> Mask:
+    def own(self, signed: Signed, count: int) -> Mask:
         """Which rows satisfy the own condition of each variable."""
         columns: list[npt.NDArray[np.bool_]] = []
         for number in self.bits:

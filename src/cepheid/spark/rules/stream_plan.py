@@ -24,9 +24,9 @@ from cepheid.errors import InputError, StateError
 from cepheid.explain import Explanation
 from cepheid.explain.rules import explain_rules
 from cepheid.explain.text.document import Record, Section
-from cepheid.options import Asked
+from cepheid.options import Asked, Limits
 from cepheid.rows.views import ALWAYS, masks_of
-from cepheid.rule import AnyRule, Rule, patterns_of, row_patterns_of, written
+from cepheid.rule import AnyRule, Rule
 from cepheid.spark.buckets import parallelism, spread_ids
 from cepheid.spark.frames import arrow_schema
 from cepheid.spark.keys import hash_columns
@@ -38,12 +38,14 @@ from cepheid.spark.rules.later import GENERATION, brought
 from cepheid.spark.rules.packing import PackStream, hash_name
 from cepheid.spark.rules.registry import Changes, Registry
 from cepheid.spark.rules.row_rules import column_of
+from cepheid.spark.rules.row_runs import RowInstance, on_stream, refuse_the_end
+from cepheid.spark.rules.texts import written
 from cepheid.spark.rules.workers import Group, group_name
 from cepheid.spark.shipping import mapped
 from cepheid.spark.stream.accounts import OBSERVED, READ, counted, read_rows
 from cepheid.spark.stream.checkpoint.identity import Identity
 from cepheid.spark.stream.checkpoint.layout import Checkpoint
-from cepheid.spark.stream.control import control_lines, ends, moments
+from cepheid.spark.stream.control import control_lines, moments, told
 from cepheid.spark.stream.history import Given, bring, bring_later, cells, checked, since
 from cepheid.spark.stream.operator import KIND, LATE, MATCHES, OUTPUT, REJECTED, TIMEOUTS, StreamOperator
 from cepheid.spark.stream.outputs import ComputedRows, OutputRows
@@ -69,8 +71,9 @@ class RulesStreamPlan:
         buckets: int | None,
         options: Options,
         timing: Timing,
+        limits: Limits | None = None,
     ) -> None:
-        self.given = (rows, order_by, columns, buckets, options, timing)
+        self.given = (rows, order_by, columns, buckets, options, timing, limits)
         if timing.is_arrival:
             rows, order_by = with_arrival(rows, order_by, timing)
         self.timing = timing
@@ -81,12 +84,9 @@ class RulesStreamPlan:
             _refuse_columns(plan)
             return plan
 
-        for row_pattern in row_patterns_of(rules):
-            raise InputError(
-                f"{row_pattern}: it is a row pattern, and a set of rules on a stream is of patterns.\n"
-                "  Start a query of its own: RowPattern.parse(…).match(stream).start(…)."
-            )
-        self.bound = BoundRules(rules, rows, order_by, columns, plan_of)
+        self.bound = BoundRules(rules, rows, order_by, columns, plan_of, limits)
+        for row_plan in self.bound.row_plans.values():
+            refuse_the_end(row_plan)
         self.time = EventTime(rows, self.bound.order_by, timing)
         self.buckets_given: int | None = None
         configured = int(self.session.conf.get("spark.sql.shuffle.partitions", "200") or 200)
@@ -126,11 +126,13 @@ class RulesStreamPlan:
 
     def refuse_keys(self, registry: Registry) -> None:
         """Refuse a rule of a key that the checkpoint does not have."""
-        for name, plan in self.bound.plans.items():
-            if plan.partition_by not in registry.keys:
+        keys = {name: plan.partition_by for name, plan in self.bound.plans.items()}
+        keys |= {name: plan.partition_by for name, plan in self.bound.row_plans.items()}
+        for name, own in keys.items():
+            if own not in registry.keys:
                 known = "; ".join(", ".join(key) or "no key" for key in registry.keys)
                 raise StateError(
-                    f"rule {name!r} has the key {', '.join(plan.partition_by) or 'of all rows'}, but the checkpoint "
+                    f"rule {name!r} has the key {', '.join(own) or 'of all rows'}, but the checkpoint "
                     f"has the keys: {known}.\n  A new key needs a checkpoint of its own: start a second query for it."
                 )
 
@@ -171,8 +173,8 @@ class RulesStreamPlan:
         usable = self.time.guarded(checked(self, given.rows)).where(F.col(REASON) == 0)
         numbers = self._numbers(registry)
         rows, marks = brought(self._travelled(usable, registry), registry.generation, self._buckets_by_key())
-        told = bring_later(place, mapped(rows, self._pack(numbers), _CELLS), usable.count() + marks)
-        self.registry, self.changes = registry.with_history(told), changes
+        name = bring_later(place, mapped(rows, self._pack(numbers), _CELLS), usable.count() + marks)
+        self.registry, self.changes = registry.with_history(name), changes
         place.keep_rules(self.registry.to_json())
 
     def cells(self, rows: DataFrame, timeouts: bool) -> DataFrame:
@@ -184,7 +186,8 @@ class RulesStreamPlan:
         """Which rules run from now on, and what becomes of those that ran."""
         texts = [str(part) for part in self.bound.conditions()]
         fingerprints = {name: self._fingerprint(name, timeouts) for name in self.bound.plans}
-        rules = {rule.name: written(rule) for rule in patterns_of(self.bound.rules)}
+        fingerprints |= {name: plan.fingerprint for name, plan in self.bound.row_plans.items()}
+        rules = {rule.name: written(rule) for rule in self.bound.rules}
         return self.registry.with_rules(fingerprints, texts, rules)
 
     def _numbers(self, registry: Registry) -> dict[Expression, int]:
@@ -215,7 +218,7 @@ class RulesStreamPlan:
         numbers = self._numbers(registry)
         lines = control_lines(self.session, control)
         packed = mapped(self._prepared(moments(lines, WATERMARKED)), self._pack(numbers), _CELLS)
-        packed = packed.unionByName(ends(lines, self.bucket_ids, BUCKET, PAYLOAD))
+        packed = packed.unionByName(told(lines, self.bucket_ids, BUCKET, PAYLOAD))
         if self.seam is not None or registry.brought:
             packed = packed.unionByName(cells(lines, registry.brought))
         operator = StreamOperator(self._work(numbers, timeouts, on_error))
@@ -243,23 +246,31 @@ class RulesStreamPlan:
     def _rules_of(self, key: tuple[str, ...]) -> list[str]:
         return [name for name, plan in self.bound.plans.items() if plan.partition_by == key]
 
+    def _row_rules_of(self, key: tuple[str, ...]) -> list[str]:
+        return [name for name, plan in self.bound.row_plans.items() if plan.partition_by == key]
+
     def _groups(self, numbers: dict[Expression, int]) -> tuple[Group, ...]:
         made = []
         for key in self.registry.keys:
             plans = [self.bound.plans[name] for name in self._rules_of(key)]
+            row_plans = [self.bound.row_plans[name] for name in self._row_rules_of(key)]
             own = {numbers.get(one.own_event, ALWAYS) for plan in plans for one in plan.automaton.predicates}
-            every = any(plan.all_rows_travel is not None for plan in plans)
+            own |= {numbers.get(one, ALWAYS) for plan in row_plans for one in plan.own}
+            every = bool(row_plans) or any(plan.all_rows_travel is not None for plan in plans)
             made.append(Group(key, 0, masks_of(sorted(own)), every, self._held(key)))
         return tuple(made)
 
     def _held(self, key: tuple[str, ...]) -> tuple[str, ...]:
         """What travels of events: columns, values that engines compare, arguments of measures."""
         read = {column for name in self._rules_of(key) for column in self.bound.read_by(self.bound.plans[name])}
+        read |= {column for name in self._row_rules_of(key) for column in self.bound.row_plans[name].read}
         return tuple(dict.fromkeys((*self.bound.shown, *self.bound.keys, *self.bound.order_by, *sorted(read))))
 
     def _work(self, numbers: dict[Expression, int], timeouts: bool, on_error: str) -> RulesWork:
         groups = []
         running = {one.rule: one for one in self.registry.running}
+        schema = arrow_schema(self.bound.worker_schema(with_moment=True))
+        shown = self._shown()
         for key, group in zip(self.registry.keys, self._groups(numbers), strict=True):
             instances = [
                 Instance(
@@ -270,9 +281,17 @@ class RulesStreamPlan:
                 )
                 for name in self._rules_of(key)
             ]
-            groups.append(GroupOfRules(key, tuple(group.wanted), self._held(key), tuple(instances)))
-        schema = arrow_schema(self.bound.worker_schema(with_moment=True))
-        shown = self._shown()
+            row_instances = [
+                RowInstance(
+                    on_stream(self.bound.row_plans[name], self.bound.row_work(name, numbers, True), schema, shown),
+                    running[name].instance,
+                    running[name].since,
+                    running[name].waits,
+                )
+                for name in self._row_rules_of(key)
+            ]
+            rows = tuple(row_instances)
+            groups.append(GroupOfRules(key, tuple(group.wanted), self._held(key), tuple(instances), rows))
         identity = self.identity(timeouts).to_json()
         is_arrival = self.timing.is_arrival
         return RulesWork(tuple(groups), self.bound.order_by, schema, timeouts, shown, identity, is_arrival, on_error)
@@ -351,8 +370,11 @@ class RulesStreamPlan:
 
     def decides_by_time(self, timeouts: bool) -> bool:
         """Whether time that moves on decides anything of partial matches."""
-        return timeouts or any(
-            position.endings for plan in self.bound.plans.values() for position in plan.automaton.positions
+        endings = (plan.automaton.positions for plan in self.bound.plans.values())
+        return (
+            timeouts
+            or any(position.endings for positions in endings for position in positions)
+            or any(plan.rule.clause.within is not None for plan in self.bound.row_plans.values())
         )
 
     def explain(self) -> Explanation:

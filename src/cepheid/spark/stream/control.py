@@ -9,6 +9,7 @@ is read once and is replayed with its micro-batch, so that what it decides is de
 * `end` ends the input of all buckets.
 * A number moves time: it goes through the watermark like the time of an event, in microseconds. So the watermark
   follows the clock less its delay, and events that come later are late by the usual rule.
+* `moved …` brings a part of a bucket that was divided (see `moving`).
 * `history …` and `rows …` bring events that come before those of the stream (see `history`).
 """
 
@@ -25,7 +26,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from cepheid.spark.stream.accounts import accounts
-from cepheid.spark.stream.checkpoint.layout import END, Checkpoint
+from cepheid.spark.stream.checkpoint.layout import END, MOVED, Checkpoint
 
 LOOKS = 4
 """How often a query is looked at within the time that it may be silent."""
@@ -36,10 +37,15 @@ def control_lines(session: SparkSession, directory: str) -> DataFrame:
     return session.readStream.schema("value string").text(directory)
 
 
-def ends(lines: DataFrame, buckets: Sequence[int], bucket: str, payload: str) -> DataFrame:
-    """A cell without rows for each bucket, once the input is over."""
-    every = F.explode(F.array(*[F.lit(number) for number in buckets]))
-    return lines.where(F.col("value") == END).select(every.alias(bucket), F.lit(None).cast("binary").alias(payload))
+def told(lines: DataFrame, buckets: Sequence[int], bucket: str, payload: str) -> DataFrame:
+    """Cells for the operator: one without rows for each bucket, once the input is over; parts of divided buckets."""
+    value, parts = F.col("value"), F.split("value", " ")
+    is_end = value == END
+    every = F.array(*[F.lit(number) for number in buckets])
+    named = F.explode(F.when(is_end, every).otherwise(F.array(parts[2].cast("int"))))
+    return lines.where(is_end | value.startswith(MOVED)).select(
+        named.alias(bucket), F.when(~is_end, F.unbase64(parts[3])).alias(payload)
+    )
 
 
 def moments(lines: DataFrame, name: str) -> DataFrame:

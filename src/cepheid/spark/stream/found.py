@@ -15,7 +15,9 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from cepheid.explain import Explanation
 from cepheid.spark.stream.accounts import accounts
+from cepheid.spark.stream.checkpoint.layout import Checkpoint
 from cepheid.spark.stream.history import history_given
+from cepheid.spark.stream.moving import migrate
 from cepheid.spark.stream.operator import BROKEN, LATE, MATCHES, REJECTED, TALLIES, TIMEOUTS, UNMATCHED
 from cepheid.spark.stream.plan import StreamPlan
 from cepheid.spark.stream.query import Starting, require_rocksdb, started
@@ -123,6 +125,14 @@ class FoundInStream:
         before = history_given(history, seam)
         how = Starting(checkpoint, given, trigger, name, flush, on_error, idle, before)
         return started(self.plan.looking_for(given), how)
+
+    def migrate(self, checkpoint: str, *, buckets: int) -> None:
+        """Give the state in a checkpoint more buckets. Its query must have been stopped; `start` goes on with it.
+
+        The number must be a multiple of the number of buckets that the state has. `cepheid migrate` does the same
+        without your program, where the checkpoint keeps the pattern.
+        """
+        migrate(self.plan, Checkpoint(self.plan.session, checkpoint), buckets)
 
     def why(self, query: StreamingQuery) -> WhyStream:
         """Say what became of the events in the latest micro-batches of a query that `start` returned: handled, late,

@@ -68,13 +68,6 @@ def history_given(rows: object, seam: object) -> Given | None:
     return None if rows is None else Given(rows, seam)
 
 
-class WithoutHistory:
-    """A plan whose stream has no history before it."""
-
-    def bring(self, place: Checkpoint, given: Given | None, timeouts: bool) -> None:
-        assert given is None  # their `start` does not offer it
-
-
 def bring(plan: PlanWithHistory, place: Checkpoint, given: Given | None, timeouts: bool, identity: str) -> int | None:
     """See to it that the history is there before the query starts; returns the seam, None if there is no history."""
     kept = place.history()

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from cepheid.spark.keys import HASHES
 from cepheid.spark.shipping import mapped
 from cepheid.spark.stream.accounts import counted
-from cepheid.spark.stream.control import ends
+from cepheid.spark.stream.control import told
 from cepheid.spark.stream.history import cells
 from cepheid.spark.stream.operator import OUTPUT, StreamOperator
 from cepheid.spark.stream.state.pending import BucketWork
@@ -28,6 +28,11 @@ def bucket_of_key(ids: Sequence[int]) -> Column:
     return F.element_at(F.array(*[F.lit(number) for number in ids]), place.cast("int"))
 
 
+def in_cells(travelled: DataFrame) -> DataFrame:
+    """Rows as they travel, as cells by bucket."""
+    return mapped(travelled, Pack(), f"`{BUCKET}` int, `{PAYLOAD}` binary")
+
+
 def operated_by(
     prepared: DataFrame,
     lines: DataFrame | None,
@@ -38,9 +43,9 @@ def operated_by(
 ) -> DataFrame:
     """The stream after the operator. `lines`: the control source, which may end the input, and begin it with a history;
     `observed`: the name of the counts in the query's progress."""
-    packed = mapped(prepared, Pack(), f"`{BUCKET}` int, `{PAYLOAD}` binary")
+    packed = in_cells(prepared)
     if lines is not None:
-        packed = packed.unionByName(ends(lines, bucket_ids, BUCKET, PAYLOAD))
+        packed = packed.unionByName(told(lines, bucket_ids, BUCKET, PAYLOAD))
         if has_history:
             packed = packed.unionByName(cells(lines))
     operated = packed.groupBy(BUCKET).transformWithStateInPandas(StreamOperator(work), OUTPUT, "append", "EventTime")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from cepheid.spark.cells import rows_of
 from cepheid.spark.code import take_code
 from cepheid.spark.stream.accounts import COUNTED
 from cepheid.spark.stream.poison import Handled, handle
-from cepheid.spark.stream.state.format import table_bytes
+from cepheid.spark.stream.state.format import MAGIC, table_bytes
 from cepheid.spark.stream.state.pending import Bucket, BucketWork
 from cepheid.spark.stream.state.store import BucketStore, Head, Saved
 from cepheid.spark.stream.time import REASON, REASONS, TIME, from_spark, timer_for, watermark_after
@@ -71,10 +72,17 @@ class StreamOperator(StatefulProcessor):
     def _step(
         self, bucket_id: int, cells: list[Any], watermark_ms: int, fired: int | None = None
     ) -> Iterator[pd.DataFrame]:
-        packed = [cell for cell in cells if cell is not None]
-        is_end = len(packed) < len(cells)  # a cell without rows: the control source says that the input is over
+        given = [bytes(cell) for cell in cells if cell is not None]
+        is_end = len(given) < len(cells)  # a cell without rows: the control source says that the input is over
+        moved = [cell for cell in given if cell.startswith(MAGIC)]
+        packed = [cell for cell in given if not cell.startswith(MAGIC)]
         watermark = from_spark(watermark_ms)
-        head, bucket = self.store.load(bucket_id)
+        if moved:
+            head, restored = self.store.taken_over(bucket_id, moved)
+            bucket = restored()
+        else:
+            head, bucket = self.store.load(bucket_id)
+            restored = partial(self.store.restored, head, bucket_id)
         if self.work.is_arrival:  # what is there has been handled; only a clock that was set back is behind it
             rows = self._sorted(packed, bucket.watermark - 1, head.ended)
             if rows.accepted is not None:
@@ -96,10 +104,10 @@ class StreamOperator(StatefulProcessor):
             watermark,
             is_end,
             self.work.on_error,
-            lambda: with_new(self.store.restored(head, bucket_id)),
+            lambda: with_new(restored()),
         )
         timer = self._timer(head, done.bucket, watermark_ms, fired)
-        anew = done.refused is not None
+        anew = done.refused is not None or bool(moved)
         saved = self.store.save(head, done.bucket, rows.accepted, timer, head.ended or is_end, anew)
         yield self._output(rows, done, head, saved)
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
@@ -35,7 +35,15 @@ class OutputRows:
 
     def __call__(self, operated: DataFrame) -> DataFrame:
         cells = operated.where(F.col(KIND) == self.kind).select(PAYLOAD)
-        rows = cells.mapInArrow(shipped(Unpack(arrow_schema(self.schema))), self.schema)
+        return self._shown(cells.mapInArrow(shipped(Unpack(arrow_schema(self.schema))), self.schema))
+
+    def here(self, session: SparkSession, cells: pa.ChunkedArray) -> DataFrame:
+        """The same rows of cells that are in this process: no worker has to be called for them."""
+        schema = arrow_schema(self.schema)
+        rows = Unpack(schema)([pa.RecordBatch.from_arrays([cells.combine_chunks()], [PAYLOAD])])
+        return self._shown(session.createDataFrame(pa.Table.from_batches(rows), self.schema))
+
+    def _shown(self, rows: DataFrame) -> DataFrame:
         return rows.select(*result_columns(self.own, self.measures)) if self.measures else rows
 
 
@@ -49,7 +57,12 @@ class ComputedRows:
     """Name and SQL text of each."""
 
     def __call__(self, operated: DataFrame) -> DataFrame:
-        rows = OutputRows(self.kind, self.schema)(operated)
+        return self._shown(OutputRows(self.kind, self.schema)(operated))
+
+    def here(self, session: SparkSession, cells: pa.ChunkedArray) -> DataFrame:
+        return self._shown(OutputRows(self.kind, self.schema).here(session, cells))
+
+    def _shown(self, rows: DataFrame) -> DataFrame:
         return rows.select(*[F.expr(text).alias(name) for name, text in self.columns])
 
 

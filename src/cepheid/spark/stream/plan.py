@@ -31,14 +31,13 @@ from cepheid.spark.explained import Explained
 from cepheid.spark.frames import arrow_schema
 from cepheid.spark.keys import hash_columns
 from cepheid.spark.plan import Plan
-from cepheid.spark.shipping import mapped
 from cepheid.spark.steps import StepTables
 from cepheid.spark.stream.accounts import OBSERVED, READ, read_rows
 from cepheid.spark.stream.checkpoint.identity import Identity
 from cepheid.spark.stream.checkpoint.layout import Checkpoint
 from cepheid.spark.stream.control import control_lines, moments
 from cepheid.spark.stream.history import Given, bring, since
-from cepheid.spark.stream.operating import bucket_of_key, operated_by
+from cepheid.spark.stream.operating import bucket_of_key, in_cells, operated_by
 from cepheid.spark.stream.operator import BROKEN, KIND, LATE, MATCHES, REJECTED, TALLIES, TIMEOUTS, UNMATCHED
 from cepheid.spark.stream.outputs import OutputRows
 from cepheid.spark.stream.state.bucket import StreamWork
@@ -53,7 +52,7 @@ from cepheid.spark.stream.time import (
     with_arrival,
     without_watermark,
 )
-from cepheid.spark.workers import BUCKET, PAYLOAD, Pack
+from cepheid.spark.workers import BUCKET, PAYLOAD
 from cepheid.syntax.notation import to_text
 from cepheid.syntax.tree import PatternTree
 
@@ -306,7 +305,7 @@ class StreamPlan(Plan):
 
     def cells(self, rows: DataFrame, timeouts: bool) -> DataFrame:
         """Rows with a guarded time as cells by bucket."""
-        return mapped(self.travelled(rows, timeouts), Pack(), f"`{BUCKET}` int, `{PAYLOAD}` binary")
+        return in_cells(self.travelled(rows, timeouts))
 
     def travelled(self, rows: DataFrame, timeouts: bool) -> DataFrame:
         """What travels of rows with a guarded time."""

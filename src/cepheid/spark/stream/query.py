@@ -5,14 +5,16 @@ In: a plan, a sink for each output, a checkpoint. Out: a running query. Called b
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructType
 
@@ -29,9 +31,12 @@ from cepheid.spark.stream.poison import checked_on_error
 from cepheid.spark.stream.sinks import Function, Output, Sink, writer
 from cepheid.spark.stream.state.totals import totals
 from cepheid.spark.stream.time import EventTime, microseconds
+from cepheid.spark.workers import PAYLOAD
 
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+SMALL = 4 << 20
+"""Bytes of cells that the driver may get from all buckets together, each with one cell."""
 CELLS_OF_A_TASK = 16
 """Cells whose rows one task writes: with few matches most tasks, and files, would be next to empty."""
 NOW = {"availableNow": True}
@@ -57,6 +62,7 @@ class RowsOfKind(Protocol):
     """Takes the rows of one kind out of what the operator gives. Plain data (see `outputs`)."""
 
     def __call__(self, operated: DataFrame, /) -> DataFrame: ...
+    def here(self, session: SparkSession, cells: pa.ChunkedArray, /) -> DataFrame: ...
 
 
 class StreamingPlan(Protocol):
@@ -89,18 +95,28 @@ class StreamingPlan(Protocol):
 @dataclass
 class Router:
     """Splits a micro-batch by kind; the operator runs once, however many sinks there are. Over Spark Connect it travels
-    to the server with all that it holds."""
+    to the server with all that it holds.
+
+    Cells are few, and most are small: small ones come with their kinds, and their rows are made here. That saves a job
+    with Python workers for each sink. If a cell of a kind is large, the rows of that kind stay where they are.
+    """
 
     rows_of: dict[str, RowsOfKind]
     writers: dict[str, Function]
+    small: int
+    """The bytes of a small cell, at most."""
 
     def __call__(self, cells: DataFrame, batch: int) -> None:
         cells = cells.persist()
         try:
-            counts = Counter(row[0] for row in cells.select(KIND).collect())  # cells are few; to count in Spark is dear
+            payload = F.when(F.length(PAYLOAD) <= self.small, F.col(PAYLOAD)).alias(PAYLOAD)
+            told = cells.where(F.col(KIND).isin(*self.writers)).select(KIND, payload).toArrow()
             for kind, write in self.writers.items():
-                if counts[kind]:
-                    few = cells.coalesce(-(-counts[kind] // CELLS_OF_A_TASK))
+                own = told.filter(pc.equal(told[KIND], kind))[PAYLOAD]
+                if len(own) and not own.null_count:
+                    write(self.rows_of[kind].here(cells.sparkSession, own), batch)
+                elif len(own):
+                    few = cells.coalesce(-(-len(own) // CELLS_OF_A_TASK))
                     write(self.rows_of[kind](few), batch)
         finally:
             cells.unpersist()
@@ -129,12 +145,13 @@ def started(
         )
     with failures_told(how.checkpoint):
         place = Checkpoint(plan.session, how.checkpoint)
-        _refuse_another(plan.session, place)
+        refuse_another(plan.session, place)
         outputs = {kind: Output(kind, plan.schema(kind), plan.key(kind)) for kind in how.sinks}
         writers = {kind: writer(plan.session, outputs[kind], sink, place.path) for kind, sink in how.sinks.items()}
-        router = Router({kind: plan.rows_of(kind) for kind in how.sinks}, writers)
         timeouts, counts = TIMEOUTS in how.sinks, TALLIES in how.sinks
         _go_on(plan, place, timeouts, how.flush)
+        small = SMALL // len(plan.identity(timeouts).buckets)
+        router = Router({kind: plan.rows_of(kind) for kind in how.sinks}, writers, small)
         plan.bring(place, how.history, timeouts)
 
         def begin(trigger: dict[str, Any]) -> StreamingQuery:
@@ -231,7 +248,7 @@ def _go_on(plan: StreamingPlan, place: Checkpoint, timeouts: bool, flush: bool) 
             place.keep_plan(text)
 
 
-def _refuse_another(session: SparkSession, place: Checkpoint) -> None:
+def refuse_another(session: SparkSession, place: Checkpoint) -> None:
     """Spark would stop a query that runs on the same checkpoint, without a word."""
     running = {str(query.id): query for query in session.streams.active}
     if running and (known := place.query_id()) in running:

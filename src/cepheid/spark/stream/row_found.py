@@ -6,6 +6,7 @@ In: a plan. Out: streaming DataFrames, and one query for all of them. Made by `R
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from functools import cached_property
 from itertools import count
 from typing import Any
@@ -16,6 +17,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from cepheid.errors import InputError
 from cepheid.explain import Explanation
 from cepheid.explain.text.row_patterns import explain
+from cepheid.spark.stream.history import history_given
 from cepheid.spark.stream.operator import LATE, MATCHES, REJECTED
 from cepheid.spark.stream.query import Starting, require_rocksdb, started
 from cepheid.spark.stream.row_plan import RowStreamPlan
@@ -63,18 +65,23 @@ class FoundRowsInStream:
         flush: bool = False,
         on_error: str = "stop",
         idle: str | None = None,
+        history: DataFrame | None = None,
+        seam: datetime | str | None = None,
     ) -> StreamingQuery:
         """Start one query for all outputs that have a sink, and return it.
 
-        `trigger`, `flush` and `idle` are those of `Pattern.match(...).start`: a flush ends the input, so that `$` and
-        open matches are decided. `on_error` says what happens if a row exceeds a limit or its conditions cannot be
-        computed: `"stop"` stops the query, `"skip_key"` puts the rows of its key that are at hand out as rejected.
+        `trigger`, `flush`, `idle`, `history` and `seam` are those of `Pattern.match(...).start`: a flush ends the
+        input, so that `$` and open matches are decided; a history is what came before the stream. `on_error` says what
+        happens if a row exceeds a limit or its conditions cannot be computed: `"stop"` stops the query, `"skip_key"`
+        puts the rows of its key that are at hand out as rejected.
         """
         if not flush:
             self.refuse_the_end()
         sinks = {MATCHES: matches, LATE: late, REJECTED: rejected}
         given = {kind: sink for kind, sink in sinks.items() if sink is not None}
-        return started(self.plan, Starting(checkpoint, given, trigger, name, flush, on_error, idle))
+        return started(
+            self.plan, Starting(checkpoint, given, trigger, name, flush, on_error, idle, history_given(history, seam))
+        )
 
     def explain(self) -> Explanation:
         """Explain what the clause means and how it is run."""

@@ -21,7 +21,6 @@ from pyspark.sql.types import DateType, StringType, StructField, StructType, Tim
 
 from cepheid.errors import InputError
 from cepheid.options import Limits
-from cepheid.rowpattern.instructions import Code, Program
 from cepheid.rowpattern.model import Node, Quantified, RowPattern, Sort, Variable, children, walk
 from cepheid.spark.buckets import parallelism, spread_ids
 from cepheid.spark.keys import hash_columns
@@ -29,9 +28,10 @@ from cepheid.spark.row_patterns import RowPatternPlan
 from cepheid.spark.row_workers import MASK
 from cepheid.spark.stream.accounts import OBSERVED, READ, read_rows
 from cepheid.spark.stream.checkpoint.identity import Identity
+from cepheid.spark.stream.checkpoint.layout import Checkpoint
 from cepheid.spark.stream.control import control_lines, moments
-from cepheid.spark.stream.history import WithoutHistory
-from cepheid.spark.stream.operating import bucket_of_key, operated_by
+from cepheid.spark.stream.history import Given, bring, since
+from cepheid.spark.stream.operating import bucket_of_key, in_cells, operated_by
 from cepheid.spark.stream.operator import KIND, MATCHES, REJECTED
 from cepheid.spark.stream.outputs import ComputedRows, OutputRows
 from cepheid.spark.stream.state.row_bucket import RowStreamWork
@@ -39,7 +39,7 @@ from cepheid.spark.stream.time import REASON, WATERMARKED, EventTime, Timing, wi
 from cepheid.spark.workers import BUCKET, PAYLOAD
 
 
-class RowStreamPlan(RowPatternPlan, WithoutHistory):
+class RowStreamPlan(RowPatternPlan):
     """How one row pattern runs on one streaming DataFrame."""
 
     def __init__(
@@ -47,6 +47,8 @@ class RowStreamPlan(RowPatternPlan, WithoutHistory):
     ) -> None:
         super().__init__(pattern, rows, limits)
         self.timing = timing
+        self.seam: int | None = None
+        """Where the stream begins, if rows of a history come before it (see `history`)."""
         self.time = EventTime(rows, (self._time_column(),), timing)
         if self.tables is None:
             raise InputError(
@@ -72,7 +74,7 @@ class RowStreamPlan(RowPatternPlan, WithoutHistory):
     def needs_the_end(self) -> bool:
         """Whether every match must end with the input: nothing is found before that."""
         assert self.tables is not None
-        return not _ends_before_the_end(self.tables.program)
+        return self.tables.program.needs_the_end
 
     def identity(self, timeouts: bool) -> Identity:
         """What the state belongs to."""
@@ -104,7 +106,11 @@ class RowStreamPlan(RowPatternPlan, WithoutHistory):
         names = [f"{name}.{observed}" if observed else name for name in (READ, OBSERVED)]
         lines = None if control is None else control_lines(self.session, control)
         prepared = self._prepared(names[0], None if lines is None else moments(lines, WATERMARKED))
-        return operated_by(prepared, lines, self.bucket_ids, self.work(on_error), names[1])
+        return operated_by(prepared, lines, self.bucket_ids, self.work(on_error), names[1], self.seam is not None)
+
+    def bring(self, place: Checkpoint, given: Given | None, timeouts: bool) -> None:
+        """Let the rows of a history come before those of the stream."""
+        self.seam = bring(self, place, given, timeouts, self.identity(timeouts).to_json())
 
     def work(self, on_error: str = "stop") -> RowStreamWork:
         """What the workers must know."""
@@ -156,6 +162,16 @@ class RowStreamPlan(RowPatternPlan, WithoutHistory):
         rows = self.time.guarded(self.rows, moments).observe(observed, *read_rows())
         if moments is not None:
             rows = rows.where(F.col(REASON).isNotNull())
+        if self.seam is not None:
+            rows = rows.where(since(self.seam))
+        return self.travelled(rows, timeouts=False)
+
+    def cells(self, rows: DataFrame, timeouts: bool) -> DataFrame:
+        """Rows with a guarded time as cells by bucket."""
+        return in_cells(self.travelled(rows, timeouts))
+
+    def travelled(self, rows: DataFrame, timeouts: bool) -> DataFrame:
+        """What travels of rows with a guarded time."""
         mask = self.mask()
         assert mask is not None
         prepared = rows.select(
@@ -201,8 +217,3 @@ def _variables(node: Node) -> Iterator[str]:
 def _sorted_by(sort: Sort) -> str:
     nulls = "" if sort.nulls_first != sort.descending else f" NULLS {'FIRST' if sort.nulls_first else 'LAST'}"
     return f"{sort.column.parts[0]}{' DESC' if sort.descending else ''}{nulls}"
-
-
-def _ends_before_the_end(program: Program) -> bool:
-    """Whether some way to a match passes no `$`."""
-    return any(each.code is Code.MATCH for each in program.reached({Code.END, Code.MATCH}))

@@ -99,7 +99,8 @@ def with_arrival(
         raise InputError(
             f'the stream has a watermark on {marked!r}, but time="arrival" asks for none.\n  Leave one of them out.'
         )
-    timed = rows.select("*", F.current_timestamp().alias(ARRIVAL[0]))
+    now = hidden(F.current_timestamp(), F.col(quoted(rows.columns[0])))
+    timed = rows.select("*", now.alias(ARRIVAL[0]))
     numbered = StructType([*timed.schema.fields, StructField(ARRIVAL[1], LongType())])
     return mapped(timed, Numbered(ARRIVAL[1]), numbered), ARRIVAL  # Spark refuses monotonically_increasing_id() here
 
@@ -185,7 +186,7 @@ class EventTime:
         """Why a row cannot be used, as a number of `REASONS`; 0 if it can."""
         time = F.unix_micros(self._time())
         ahead = min(microseconds(self.timing.max_ahead), 1 << 61)  # the clock and this fit 64 bits
-        limit = F.unix_micros(F.current_timestamp()) + F.lit(ahead)
+        limit = hidden(F.unix_micros(F.current_timestamp()) + F.lit(ahead), F.col(quoted(self.field.name)))
         has_null = F.lit(False)
         for name in self._ties:
             has_null = has_null | F.col(quoted(name)).isNull()
@@ -211,6 +212,15 @@ class EventTime:
                 f"watermark={self.timing.watermark!r} is given, but the stream has a watermark on {marked[0]!r} "
                 "already.\n  Leave one of them out."
             )
+
+
+def hidden(value: Column, any_column: Column) -> Column:
+    """A value that is another one in each micro-batch, so that Spark's generated code is the same in all of them.
+
+    Spark writes numbers and times into that code, which it then compiles anew for each micro-batch, as does the JVM.
+    Arrays are handed to the code. The place in the array depends on a column, so that Spark does not look it up itself.
+    """
+    return F.element_at(F.array(value, value), F.when(any_column.isNull(), 1).otherwise(2))
 
 
 def without_watermark(field: StructField) -> Column:

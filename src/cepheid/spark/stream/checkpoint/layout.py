@@ -10,6 +10,7 @@ Beside Spark's own files (`metadata`, `commits`, `state`, ...) there is `cepheid
 * `plan`: the pattern and its arguments, so that state can be read without the program that wrote it (see `saved_plan`);
 * `rules`: of a set of rules, which of them run and since when (see `spark.rules.registry`);
 * `control`: what the control source reads, lines that end the input or move time on (see `control`);
+* `moving`: what the state will belong to, while its buckets are changed (see `moving`);
 * `history`: the seam between a history and the stream, once the history is in `control` (see `history`);
 * `over`: one line once everything is decided.
 """
@@ -28,6 +29,8 @@ from cepheid.spark.stream.checkpoint.identity import Identity
 
 END = "end"
 """The line of the control source that ends the input."""
+MOVED = "moved "
+"""How a line of the control source begins that brings a part of a bucket."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +47,13 @@ class Checkpoint:
 
     def prepare(self, identity: Identity, flush: bool) -> Identity | None:
         """Make ready for a start; returns what the checkpoint was written for, None if it is new."""
-        for name in ("control", "identity", "over"):
+        for name in ("control", "identity", "over", "moving", "history"):
             self._write(name, [], mode="ignore")  # Spark warns at length when it is to read what is not there
-        if self.is_over():
+        self.refuse_over()
+        if (begun := self.moving()) is not None:
             raise StateError(
-                f"the input of the checkpoint {self.path!r} has been ended by flush=True.\n"
-                "  Use another checkpoint; this one has nothing left to decide."
+                f"a change of the buckets of {self.path!r} was begun and not finished.\n"
+                f"  Finish it: cepheid migrate {self.path} --buckets {len(begun[2].buckets)}."
             )
         if self._is_ending() and not flush:
             raise StateError(
@@ -59,14 +63,18 @@ class Checkpoint:
         saved = self._lines("identity")
         if saved and self._lines("../commits"):
             return self._read(saved)
-        self._write("identity", [identity.to_json()], mode="overwrite")
+        self.keep_identity(identity)
         return None
 
     def renew(self, saved: Identity, given: Identity) -> bool:
         """Note a plan that may go on with the state, where it reads differently; returns whether it does."""
         if saved != given:
-            self._write("identity", [given.to_json()], mode="overwrite")
+            self.keep_identity(given)
         return saved != given
+
+    def keep_identity(self, identity: Identity) -> None:
+        """Note what the state belongs to."""
+        self._write("identity", [identity.to_json()], mode="overwrite")
 
     def identity(self) -> Identity:
         """What the checkpoint was written for."""
@@ -114,6 +122,31 @@ class Checkpoint:
         lines = self._lines("history")
         return lines[0] if lines else None
 
+    def keep_moving(self, name: str, saved: Identity, wanted: Identity) -> None:
+        """Note that buckets are about to change, under what name, and what the state belongs to before and after."""
+        self._write("moving", [name, saved.to_json(), wanted.to_json()], mode="overwrite")
+
+    def moving(self) -> tuple[str, Identity, Identity] | None:
+        """The same, None if no change is under way."""
+        lines = self._lines("moving")
+        if not lines:
+            return None
+        name, saved, wanted = lines
+        what = f"the change of the checkpoint {self.path!r}"
+        return name, Identity.from_json(saved, what), Identity.from_json(wanted, what)
+
+    def move(self, lines: DataFrame) -> None:
+        """Let the control source bring divided buckets: in one file, which is there as a whole or not at all."""
+        lines.coalesce(1).write.mode("append").text(self._place("control"))
+
+    def has_moved(self, name: str) -> bool:
+        """Whether the control source brings the buckets of this change."""
+        return bool(self._lines("control", F.col("value").startswith(f"{MOVED}{name} "), F.lit("yes")))
+
+    def moved(self) -> None:
+        """Note that no change is under way any more."""
+        self._write("moving", [], mode="overwrite")
+
     def end(self) -> None:
         """Tell the operator that the input is over."""
         if not self._is_ending():
@@ -127,6 +160,14 @@ class Checkpoint:
         """Note that everything has been decided."""
         self._write("over", ["over"])
 
+    def refuse_over(self) -> None:
+        """Refuse a checkpoint that has been flushed."""
+        if self.is_over():
+            raise StateError(
+                f"the input of the checkpoint {self.path!r} has been ended by flush=True.\n"
+                "  Use another checkpoint; this one has nothing left to decide."
+            )
+
     def is_over(self) -> bool:
         """Whether everything has been decided."""
         return bool(self._lines("over"))
@@ -138,8 +179,15 @@ class Checkpoint:
 
     def last_batch(self) -> int | None:
         """The last micro-batch that was committed."""
+        return self._last("../commits")
+
+    def last_planned(self) -> int | None:
+        """The last micro-batch that was begun."""
+        return self._last("../offsets")
+
+    def _last(self, name: str) -> int | None:
         try:
-            named = self.session.read.text(self._place("../commits")).select(F.input_file_name()).distinct().collect()
+            named = self.session.read.text(self._place(name)).select(F.input_file_name()).distinct().collect()
         except AnalysisException:
             return None
         numbers = [int(name) for (whole,) in named if (name := str(whole).rsplit("/", 1)[-1]).isdigit()]
@@ -155,11 +203,12 @@ class Checkpoint:
         whole = self.path.rstrip("/")
         return f"{whole}/{name.removeprefix('../')}" if name.startswith("../") else f"{whole}/cepheid/{name}"
 
-    def _lines(self, name: str, wanted: Column | None = None) -> list[str] | None:
-        """The lines of all files there, or those that are wanted; None if there is no such place."""
+    def _lines(self, name: str, wanted: Column | None = None, shown: Column | None = None) -> list[str] | None:
+        """The lines of all files there, or what is shown of those that are wanted; None if there is no such place."""
         try:
             lines = self.session.read.text(self._place(name))
-            return [row[0] for row in (lines if wanted is None else lines.where(wanted)).collect()]
+            lines = lines if wanted is None else lines.where(wanted)
+            return [row[0] for row in (lines if shown is None else lines.select(shown)).collect()]
         except AnalysisException:
             return None
 

@@ -53,7 +53,7 @@ def kept_plan(checkpoint: Checkpoint) -> StreamPlan:
         raise StateError(
             f"the checkpoint {checkpoint.path!r} does not keep its pattern: a condition is a Spark Column, its "
             "elements have keys of their own, or an earlier version wrote it.\n"
-            "  Give StateReader what match() returned for the stream."
+            "  Use what match() returned for the stream: StateReader(found, …), found.migrate(…)."
         )
     try:
         kept = json.loads(text)
@@ -83,5 +83,5 @@ def kept_plan(checkpoint: Checkpoint) -> StreamPlan:
     except (ValueError, TypeError, KeyError) as error:
         raise StateError(
             f"the plan that the checkpoint {checkpoint.path!r} keeps is damaged.\n"
-            "  Restore it from a complete copy, or give StateReader what match() returned for the stream."
+            "  Restore it from a complete copy, or use what match() returned for the stream: StateReader(found, …)."
         ) from error

@@ -31,6 +31,7 @@ from cepheid.spark.stream.state.leftovers import NUMBER, Leftovers, LeftoverWork
 from cepheid.spark.stream.state.pending import (
     FEW,
     Decided,
+    OwnKeys,
     PendingEvents,
     hashes_bytes,
     hashes_from,
@@ -284,6 +285,16 @@ class BucketRuns(PendingEvents):
         if self.rows is not None:
             self.rows = self.rows.take(pa.array(kept)).combine_chunks()
         self._tidy = len(kept) + len(self.keys)
+
+    def only(self, is_own: OwnKeys) -> None:
+        """Keep only what belongs to some keys."""
+        stays = is_own(self.keys)
+        self.matcher.only(stays)
+        self.keys = self.keys.filter(pa.array(stays))
+        self.only_pending(is_own)
+        if self.leftovers is not None:
+            self.leftovers.only(is_own)
+        self.tidy()
 
     def to_bytes(self) -> bytes:
         """All of the bucket, tidied."""

@@ -29,6 +29,7 @@ from cepheid.reference.tracing import TracedRun
 from cepheid.rows.arrange import Arranged
 from cepheid.spark.explained import ShippedAutomaton
 from cepheid.spark.stream.state.format import read, table_bytes, table_from, written
+from cepheid.spark.stream.state.pending import OwnKeys
 from cepheid.syntax.tree import EventCount, Window
 
 NUMBER = "__number"
@@ -123,6 +124,17 @@ class Leftovers:
     def drop(self, key: bytes) -> None:
         """The runs of a key are given up."""
         self._followers.pop(key, None)
+
+    def only(self, is_own: OwnKeys) -> None:
+        """Keep only what belongs to some keys."""
+        if self._recent is not None:
+            keys = self._recent[_KEY].combine_chunks()
+            self._recent = self._recent.filter(pa.array(is_own(keys)))
+        if self._followers:
+            own = is_own(pa.array(list(self._followers), pa.binary(16)))
+            self._followers = {
+                key: one for (key, one), is_kept in zip(self._followers.items(), own, strict=True) if is_kept
+            }
 
     def advance(self, watermark: int) -> LeftOver:
         """Time has moved on, and all up to the watermark is handled: what is decided by that."""

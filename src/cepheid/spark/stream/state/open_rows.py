@@ -47,7 +47,7 @@ class OpenRows:
         tail = pa.concat_tables([self._pieces[0].slice(0, 0), *before, *new]).combine_chunks()
         self._pieces += new
         values = RowValues(tail, np.array([0, tail.num_rows]), self.work.computed)
-        own = self.work.own(tail)
+        own = self.work.own(values)
         assert own is not None
         try:
             found = self.scan.go_on(values, own, now, self._described)
@@ -56,11 +56,10 @@ class OpenRows:
         shows_unmatched = self.work.bound.pattern.rows is RowsPerMatch.ALL_WITH_UNMATCHED
         if not len(found.matches) and not (shows_unmatched and found.unmatched.any()):
             return None
-        everything = self.all()
-        return self.work.result(RowValues(everything.table, everything.bounds, self.work.computed), found)
+        return self.work.result(self.all().values(self.work.computed), found)
 
     def _described(self, row: int) -> str:
-        return described(self.work.bound, self.all().table, row)
+        return described(self.work.bound, self.all().values(), row)
 
     def _last(self, count: int) -> list[pa.Table]:
         """The last rows, in pieces."""

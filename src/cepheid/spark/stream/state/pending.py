@@ -7,10 +7,12 @@ partial matches of a pattern beside them, `BucketRows` the open rows of a row pa
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeAlias, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -54,6 +56,8 @@ class Bucket(Protocol):
     def to_bytes(self) -> bytes: ...
 
 
+OwnKeys: TypeAlias = Callable[[pa.Array], npt.NDArray[np.bool_]]
+"""Says of the hashes of keys which of them are meant."""
 AnyBucket = TypeVar("AnyBucket", bound=Bucket)
 Made = TypeVar("Made", bound=Bucket, covariant=True)
 
@@ -121,6 +125,11 @@ class PendingEvents:
         time: int = pc.min(self.pending[TIME]).as_py()
         return time
 
+    def only_pending(self, is_own: OwnKeys) -> None:
+        """Let only the events of some keys wait."""
+        if self.pending is not None:
+            self.pending = self.pending.filter(pa.array(is_own(key_hashes(self.pending)))).combine_chunks()
+
     def refuse_due(
         self, key: bytes, time: int | None, watermark: int | None, shown: tuple[str, ...]
     ) -> pa.Table | None:
@@ -151,6 +160,12 @@ def key_hashes(rows: pa.Table) -> pa.Array:
     """The 128-bit hash of each row's key: keys are taken for equal if these are."""
     words = np.stack([rows[name].to_numpy() for name in HASHES], axis=1)
     return pa.Array.from_buffers(pa.binary(16), rows.num_rows, [None, pa.py_buffer(np.ascontiguousarray(words))])
+
+
+def first_words(hashes: pa.Array) -> Integers:
+    """The first half of each hash, which says the bucket of a key."""
+    words: Integers = np.frombuffer(hashes_bytes(hashes), np.int64).reshape(-1, 2)[:, 0]
+    return words
 
 
 def hashes_bytes(hashes: pa.Array) -> bytes:

@@ -21,8 +21,9 @@ from cepheid.spark.stream.checkpoint.layout import Checkpoint
 from cepheid.spark.stream.checkpoint.saved_plan import kept_plan
 from cepheid.spark.stream.found import FoundInStream
 from cepheid.spark.stream.state.bucket import BucketRuns
+from cepheid.spark.stream.state.saved import SavedBuckets, saved_rows
 from cepheid.spark.stream.state.store import BucketStore
-from cepheid.spark.stream.state.totals import Totals, totals, variable
+from cepheid.spark.stream.state.totals import Totals, totals
 
 SHOWN = 1_000
 """Partial matches of one cohort that are listed, at most."""
@@ -116,67 +117,10 @@ class StateReader:
 
     def _buckets(self) -> Iterator[BucketRuns]:
         """All buckets, restored."""
-        saved = _Saved()
-        for row in self._read("head"):
-            saved.of(row["key"][0]).head = (bytes(row["value"][0]),)
-        for name in ("base", "journal"):
-            for row in self._read(name):
-                saved.of(row["key"][0]).maps[name][(row["user_map_key"][0],)] = (bytes(row["user_map_value"][0]),)
+        rows = [row.asDict() for row in saved_rows(self._session, self._checkpoint).collect()]
         work = self._plan.work(self._timeouts)
-        for number, state in saved.buckets.items():
+        for number, state in SavedBuckets().add(rows).buckets.items():
             yield BucketStore(state, work).load(number)[1]
-
-    def _read(self, name: str) -> list[Any]:
-        return variable(self._session, self._checkpoint, name)
-
-
-class _Saved:
-    """The state variables of all buckets."""
-
-    def __init__(self) -> None:
-        self.buckets: dict[int, SavedBucket] = {}
-
-    def of(self, number: int) -> SavedBucket:
-        return self.buckets.setdefault(number, SavedBucket())
-
-
-class SavedBucket:
-    """The state variables of one bucket, in the form in which the operator asks for them; read only."""
-
-    def __init__(self) -> None:
-        self.head: tuple[bytes] | None = None
-        self.maps: dict[str, dict[tuple[int], tuple[bytes]]] = {"base": {}, "journal": {}}
-
-    def getValueState(self, name: str, schema: str) -> _SavedValue:
-        return _SavedValue(self.head)
-
-    def getMapState(self, name: str, key_schema: str, schema: str) -> _SavedMap:
-        return _SavedMap(self.maps[name])
-
-
-class _SavedValue:
-    def __init__(self, value: tuple[bytes] | None) -> None:
-        self.value = value
-
-    def get(self) -> tuple[bytes] | None:
-        return self.value
-
-    def update(self, value: tuple[bytes]) -> None:
-        raise AssertionError("a checkpoint is only read here")
-
-
-class _SavedMap:
-    def __init__(self, values: dict[tuple[int], tuple[bytes]]) -> None:
-        self.values = values
-
-    def getValue(self, key: tuple[int]) -> tuple[bytes] | None:
-        return self.values.get(key)
-
-    def updateValue(self, key: tuple[int], value: tuple[bytes]) -> None:
-        raise AssertionError("a checkpoint is only read here")
-
-    def removeKey(self, key: tuple[int]) -> None:
-        raise AssertionError("a checkpoint is only read here")
 
 
 __all__ = ["StateReader"]

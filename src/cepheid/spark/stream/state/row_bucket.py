@@ -88,6 +88,10 @@ class RowStreamWork(RowWork):
         """Rows of the result come out, never counts of matches."""
         return False
 
+    def arranged(self, table: pa.Table, codes: Integers, count: int) -> OrderedRows:
+        """Rows by the number of their key, then in the order of the clause."""
+        return in_order(table, codes, count, self.bound.order_by, by_all_columns=True)
+
     def new_bucket(self) -> BucketRows:
         """A bucket without keys."""
         return BucketRows(self)
@@ -122,14 +126,18 @@ class BucketRows(PendingEvents):
 
     def advance(self, watermark: int, is_end: bool = False) -> Decided:
         """Handle what the watermark has passed; at the end of the input, everything."""
+        due = self.take_due(self.is_due(None if is_end else max(self.watermark, watermark)))
+        return Decided(self.step(due, watermark, is_end), None)
+
+    def step(self, due: pa.Table | None, watermark: int, is_end: bool = False) -> pa.Table | None:
+        """Handle rows that are due, and let time move on to the watermark."""
         self.watermark = max(self.watermark, watermark)
         self.handled = 0
-        due = self.take_due(self.is_due(None if is_end else self.watermark))
         slots_of_due = np.zeros(0, np.int64) if due is None else self._slots_of(key_hashes(due))
         touched = np.full(len(self.keys), is_end) | (self.slots[:, DEADLINE] <= self.watermark)
         touched[slots_of_due] = True
         if not touched.any():
-            return Decided(None, None)
+            return None
         self.handled = len(slots_of_due)
         found = []
         for slot in [slot for slot in self.open if touched[slot]]:
@@ -144,7 +152,7 @@ class BucketRows(PendingEvents):
         if is_end:
             self._empty()
         self._forget()
-        return Decided(pa.concat_tables(found) if found else None, None)
+        return pa.concat_tables(found) if found else None
 
     def _scan(self, touched: Mask, due: pa.Table | None, slots_of_due: Integers, is_end: bool) -> list[pa.Table]:
         """Scan some keys together."""
@@ -163,7 +171,7 @@ class BucketRows(PendingEvents):
         """Scan on in the rows of one key, which are kept apart."""
         own, new = self.open.pop(slot), None
         if due is not None and due.num_rows:
-            ordered = in_order(due, np.zeros(due.num_rows, np.int64), 1, self.work.bound.order_by, by_all_columns=True)
+            ordered = self.work.arranged(due, np.zeros(due.num_rows, np.int64), 1)
             new = ordered.table.select(own.names)
         try:
             found = own.go_on(new, None if is_end else self.watermark)
@@ -211,7 +219,7 @@ class BucketRows(PendingEvents):
             codes.append(number[self.row_slots[is_taken]])
             self.rows, self.row_slots = self.rows.filter(pa.array(~is_taken)), self.row_slots[~is_taken]
         if due is not None:
-            new = in_order(due, number[slots_of_due], count, self.work.bound.order_by, by_all_columns=True)
+            new = self.work.arranged(due, number[slots_of_due], count)
             tables.append(new.table.select(tables[0].column_names) if tables else new.table)
             codes.append(np.repeat(np.arange(count), np.diff(new.bounds)))
         table, together = pa.concat_tables(tables), np.concatenate(codes)

@@ -24,10 +24,12 @@ from __future__ import annotations
 import dataclasses
 import uuid
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol
 
 import pyarrow as pa
+from pyspark.sql.types import BinaryType, IntegerType, LongType, StructField, StructType
 
 from cepheid.errors import StateError
 from cepheid.spark.stream.checkpoint.identity import Identity
@@ -84,6 +86,7 @@ class _Remembered:
     size: int
 
 
+_VALUE = StructType([StructField("value", BinaryType())])
 _MEMORY: OrderedDict[str, _Remembered] = OrderedDict()
 """Live buckets of this worker by their birth, the least recently used first."""
 
@@ -106,8 +109,8 @@ class Values(Protocol):
 class Handle(Protocol):
     """Where state variables come from: Spark's handle, or a checkpoint that is only read."""
 
-    def getValueState(self, stateName: str, schema: str, /) -> Value: ...
-    def getMapState(self, stateName: str, userKeySchema: str, valueSchema: str, /) -> Values: ...
+    def getValueState(self, stateName: str, schema: StructType, /) -> Value: ...
+    def getMapState(self, stateName: str, userKeySchema: StructType, valueSchema: StructType, /) -> Values: ...
 
 
 class BucketStore(Generic[AnyBucket]):
@@ -115,18 +118,30 @@ class BucketStore(Generic[AnyBucket]):
 
     def __init__(self, handle: Handle, work: BucketWork[AnyBucket]) -> None:
         self.work = work
-        self.head = handle.getValueState("head", "value binary")
-        self.base = handle.getMapState("base", "piece int", "value binary")
-        self.journal = handle.getMapState("journal", "step long", "value binary")
+        # Schemas as types: Spark would ask the JVM to read a text, for each task anew.
+        self.head = handle.getValueState("head", _VALUE)
+        self.base = handle.getMapState("base", StructType([StructField("piece", IntegerType())]), _VALUE)
+        self.journal = handle.getMapState("journal", StructType([StructField("step", LongType())]), _VALUE)
 
     def load(self, bucket_id: int) -> tuple[Head, AnyBucket]:
         """The bucket as it was committed last, or an empty one."""
         saved = self.head.get()
         if saved is None:
-            birth = uuid.uuid4().hex
-            return Head(birth, 0, "", -1, 0, 0, 0, 0, None, False), self.work.new_bucket()
+            return _unborn(), self.work.new_bucket()
         head = head_of(bytes(saved[0]), bucket_id, self.work.identity)
         return head, self._remembered(head, bucket_id) or self.restored(head, bucket_id)
+
+    def taken_over(self, bucket_id: int, moved: list[bytes]) -> tuple[Head, Callable[[], AnyBucket]]:
+        """The head of a bucket whose state is replaced by that of a part of another one (see `moving`), and what makes
+        the new bucket; `save` it anew."""
+        saved = self.head.get()
+        head = _unborn() if saved is None else head_of(bytes(saved[0]), bucket_id)
+        what = f"what was moved to bucket {bucket_id}"
+        pieces = {fields["piece"]: (fields["pieces"], part) for fields, (part,) in (read(one, what) for one in moved)}
+        whole = b"".join(pieces[number][1] for number in sorted(pieces))
+        if any(count != len(pieces) for count, _ in pieces.values()):
+            raise _missing(f"a piece of {what}")
+        return dataclasses.replace(head, birth=uuid.uuid4().hex), lambda: self.work.saved_bucket(whole, what)
 
     def save(
         self,
@@ -232,6 +247,11 @@ def head_of(saved: bytes, bucket_id: int, identity: str | None = None) -> Head:
         if identity is not None:
             belongs.refuse_difference(Identity.from_json(identity, "what is given"))
     return Head(**{field.name: fields[field.name] for field in dataclasses.fields(Head)})
+
+
+def _unborn() -> Head:
+    """The head of a bucket that was never written."""
+    return Head(uuid.uuid4().hex, 0, "", -1, 0, 0, 0, 0, None, False)
 
 
 def _missing(what: str) -> StateError:

@@ -6,10 +6,10 @@ In: a session and the path of a checkpoint. Out: `Totals`. Called by whatever sh
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from pyspark.sql import SparkSession
 
+from cepheid.spark.stream.state.saved import heads
 from cepheid.spark.stream.state.store import head_of
 
 
@@ -24,14 +24,9 @@ class Totals:
 
 def totals(session: SparkSession, checkpoint: str) -> Totals:
     """What all buckets held when they were last touched."""
-    heads = [head_of(bytes(row["value"][0]), row["key"][0]) for row in variable(session, checkpoint, "head")]
+    known = [head_of(bytes(row["value"]), row["bucket"]) for row in heads(session, checkpoint).collect()]
     return Totals(
-        sum(head.runs for head in heads),
-        sum(head.pending for head in heads),
-        sum(head.base_bytes + head.journal_bytes for head in heads),
+        sum(head.runs for head in known),
+        sum(head.pending for head in known),
+        sum(head.base_bytes + head.journal_bytes for head in known),
     )
-
-
-def variable(session: SparkSession, checkpoint: str, name: str) -> list[Any]:
-    """A state variable of all buckets, as it was committed last."""
-    return session.read.format("statestore").option("stateVarName", name).load(checkpoint).collect()

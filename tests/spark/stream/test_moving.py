@@ -1,0 +1,197 @@
+"""More buckets for a stream that was stopped: it goes on as if nothing had happened."""
+
+from __future__ import annotations
+
+import random
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from spark.stream.test_operator import event, milliseconds, stream_of, table
+from spark.stream.test_streaming import A_B, NOON, Source, source
+
+from cepheid import InputError, Pattern, StateError
+from cepheid.cli import main
+from cepheid.spark.stream.accounts import accounts
+from cepheid.spark.stream.checkpoint.layout import Checkpoint
+from cepheid.spark.stream.moving import Divide
+from cepheid.spark.stream.state.pending import first_words
+from cepheid.spark.stream.state.reader import StateReader
+from cepheid.spark.stream.state.saved import SavedBuckets
+from cepheid.spark.stream.state.totals import totals
+
+__all__ = ["source"]  # a fixture
+
+KEYS: dict[str, Any] = {"partition_by": "key", "order_by": ["ts", "id"], "watermark": "5 seconds"}
+Row = tuple[str, int, int, str]
+
+
+def made(parts: int, events: int) -> list[list[Row]]:
+    """Files of events, none of which is late."""
+    chance = random.Random(7)
+    return [
+        [
+            (f"k{chance.randrange(12)}", 10 * part + chance.randrange(14), 1000 * part + number, chance.choice("aab"))
+            for number in range(events)
+        ]
+        for part in range(parts)
+    ]
+
+
+def run(source: Source, place: Path, found: dict[str, list[Any]], **more: Any) -> Any:
+    """Let the query work through all there is, and add to what is found."""
+
+    def into(kind: str) -> Any:
+        def write(rows: DataFrame, batch: int) -> None:
+            found.setdefault(kind, []).extend(row.asDict(recursive=True) for row in rows.collect())
+
+        return write
+
+    sinks = {kind: into(kind) for kind in ("matches", "timeouts", "unmatched")}
+    stream = A_B.match(source.stream, **KEYS, **more)
+    query = stream.start(checkpoint=str(place), trigger="available now", **sinks)
+    query.awaitTermination()
+    return query
+
+
+def pairs(matches: list[Any]) -> list[tuple[int, int]]:
+    return sorted((match["a"]["id"], match["b"]["id"]) for match in matches)
+
+
+def test_a_stream_goes_on_with_more_buckets(spark: SparkSession, source: Source, tmp_path: Path) -> None:
+    """Stop, migrate, start, and migrate again: all outputs are those of events that were never interrupted."""
+    place, found = tmp_path / "checkpoint", {}  # type: ignore[var-annotated]
+    first, second, third = made(3, 80)
+    source.put(*first)
+    run(source, place, found, buckets=2)
+    before = totals(spark, str(place))
+    assert before.runs and before.pending
+    assert main(["migrate", str(place), "--buckets", "6"]) == 0
+    assert len(Checkpoint(spark, str(place)).identity().buckets) == 6
+    assert totals(spark, str(place)) == before  # nothing has been read yet
+    source.put(*second)
+    told = accounts(run(source, place, found))
+    assert sum(one.rows for one in told) == len(second)
+    assert all(one.rows == one.irrelevant + one.late + one.rejected + one.handled + one.pending_change for one in told)
+    held = totals(spark, str(place))
+    assert held.runs == before.runs + sum(one.runs_change for one in told)
+    stream = A_B.match(source.stream, **KEYS)
+    listed = StateReader(stream, str(place))
+    assert (listed.runs().count(), listed.pending().count()) == (held.runs, held.pending)
+    stream.migrate(str(place), buckets=12)
+    source.put(*third, ("z", 500, 9999, "a"))  # after which everything else is decided
+    run(source, place, found, buckets=12)
+    rows = [
+        {"key": key, "ts": NOON + timedelta(seconds=second), "id": id, "name": name}
+        for key, second, id, name in (*first, *second, *third)
+    ]
+    whole = A_B.match_events(rows, partition_by="key", order_by=["ts", "id"])
+    assert pairs(found["matches"]) == pairs(whole.matches)
+    taken = {id for pair in pairs(whole.matches) for id in pair}
+    assert sorted(row["id"] for row in found["unmatched"]) == sorted({row["id"] for row in rows} - taken)
+    assert sorted(row["a"]["id"] for row in found["timeouts"]) == sorted(row["a"]["id"] for row in whole.timeouts)
+
+
+def test_a_change_that_is_interrupted_is_finished_or_refused(
+    spark: SparkSession, source: Source, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, found = tmp_path / "checkpoint", {}  # type: ignore[var-annotated]
+    source.put(("x", 0, 1, "a"), ("y", 1, 2, "a"), ("z", 20, 3, "a"))
+    run(source, place, found, buckets=2)
+    stream = A_B.match(source.stream, **KEYS)
+    for step in ("move", "keep_identity", "moved"):
+        with monkeypatch.context() as patched:
+            patched.setattr(Checkpoint, step, _interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                stream.migrate(str(place), buckets=4)
+        with pytest.raises(StateError, match=r"begun and not finished(?s:.*)--buckets 4"):
+            run(source, place, found)
+    with pytest.raises(StateError, match="to 4 buckets was begun"):
+        stream.migrate(str(place), buckets=8)
+    stream.migrate(str(place), buckets=4)
+    lines = spark.read.text(f"{place}/cepheid/control").where("value LIKE 'moved %'").collect()
+    assert len({line[0].split()[1] for line in lines}) == 1  # once, however often it was begun
+    source.put(("x", 16, 4, "b"), ("y", 17, 5, "b"), ("z", 21, 6, "b"), ("z", 60, 7, "q"))
+    run(source, place, found)
+    assert pairs(found["matches"]) == [(1, 4), (2, 5), (3, 6)]
+
+
+def _interrupted(*_: Any) -> None:
+    raise KeyboardInterrupt
+
+
+def test_what_is_refused(
+    spark: SparkSession, source: Source, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = tmp_path / "checkpoint"
+    source.put(("x", 0, 1, "a"))
+    stream = A_B.match(source.stream, **KEYS)
+    with pytest.raises(StateError, match="not a checkpoint of a pattern"):
+        stream.migrate(str(place), buckets=4)
+    run(source, place, {}, buckets=4)
+    for buckets in (2, 4, 6, 0, -4):
+        with pytest.raises(InputError, match=rf"buckets={buckets} is not a multiple of the 4 (?s:.*)Give 8, 12, …"):
+            stream.migrate(str(place), buckets=buckets)
+    with pytest.raises(StateError, match="partition_by: was key"):
+        A_B.match(source.stream, order_by="ts").migrate(str(place), buckets=8)
+    (place / "offsets" / "99").write_text((place / "offsets" / "0").read_text())
+    with pytest.raises(StateError, match=r"begun and not finished \(99"):
+        stream.migrate(str(place), buckets=8)
+    assert main(["migrate", str(place), "--buckets", "0"]) == 2
+    assert "--buckets 0 is not a number" in capsys.readouterr().err
+    alone = tmp_path / "one bucket"
+    without = Pattern.begin("a").where("name = 'a'").followed_by("b").where("name = 'b'").within("1 minute")
+    stream = without.match(source.stream, order_by="ts")
+    stream.start(matches="memory", checkpoint=str(alone), trigger="available now").awaitTermination()
+    with pytest.raises(InputError, match="nothing to divide"):
+        stream.migrate(str(alone), buckets=2)
+
+
+@pytest.mark.parametrize("singly", [True, False])
+def test_parts_of_a_bucket_are_the_bucket(singly: bool) -> None:
+    """Whatever a bucket holds, kept singly or together, its parts hold the same, each key in the part of its hash."""
+    pattern = Pattern.begin("a").where("name = 'a'").followed_by_any("b").where("name = 'b'").within("10 seconds")
+    chance = random.Random(3)
+    events = [
+        event(1 + number % 9, number, chance.choice("aab"), key=f"k{chance.randrange(20)}") for number in range(200)
+    ]
+    later = [event(9 + number % 4, 200 + number, "b", key=f"k{number % 20}") for number in range(40)]
+
+    def answered(buckets: list[Any]) -> list[str]:
+        found = []
+        for bucket in buckets:
+            for second in (10, 30):
+                decided = bucket.advance(1000 * milliseconds(second))
+                tables = [table for table in (decided.matches, decided.timeouts) if table is not None]
+                found += [repr(row) for table in tables for row in table.to_pylist()]
+        return sorted(found)
+
+    stream = stream_of(pattern.tree, timeouts=singly, buckets=1)
+    assert stream.tables.compact.is_compact is not singly
+    bucket = stream.work.new_bucket()
+    bucket.receive(stream._prepared(table(events)).combine_chunks())
+    bucket.advance(1000 * milliseconds(6))
+    bucket.receive(stream._prepared(table(later)).combine_chunks())
+    whole = bucket.to_bytes()
+    divide = Divide(stream.work, (0,), (0, 7, 9), "name")
+    parts = [stream.work.saved_bucket(divide._part(whole, place, 0), "a part") for place in range(3)]
+    for place, part in enumerate(parts):
+        assert set(np.mod(first_words(part.keys), 3).tolist()) == {place}
+    assert sum(part.live_runs for part in parts) == bucket.live_runs
+    assert sum(part.pending_events for part in parts) == bucket.pending_events
+    expected = answered([stream.work.saved_bucket(whole, "all")])
+    assert expected and answered(parts) == expected
+
+
+def test_rows_of_saved_state_come_in_any_order() -> None:
+    rows = [
+        {"bucket": 3, "variable": variable, "number": number, "value": bytearray(f"{variable} {number}".encode())}
+        for variable, number in (("journal", 2), ("head", 0), ("journal", 1), ("base", 0))
+    ]
+    state = SavedBuckets().add(rows).buckets[3]
+    assert state.getValueState("head", "").get() == (b"head 0",)
+    assert state.getMapState("journal", "", "").getValue((2,)) == (b"journal 2",)
+    assert state.getMapState("base", "", "").getValue((1,)) is None
