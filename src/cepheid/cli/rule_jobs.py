@@ -63,7 +63,8 @@ def _stream(arguments: argparse.Namespace, console: Console, job: Job, rules: Pa
     if arguments.explain:
         Console(highlight=False).print(coloured(found.explain()))
         return 0
-    given, before = job.stream, job.stream.history
+    given = job.stream
+    past = given.history
     sinks: dict[str, Any] = {name: stream_sink(sink) for name, sink in job.sinks.items()}
     is_followed = _is_followed(job)
     if not is_followed and sinks.pop("rejected_rules", None) is not None:
@@ -76,9 +77,9 @@ def _stream(arguments: argparse.Namespace, console: Console, job: Job, rules: Pa
             flush=given.flush,
             on_error=given.on_error,
             idle=given.idle,
+            history=None if past is None else lambda: rows_of(rows.sparkSession, past.source),
+            seam=None if past is None else past.seam,
             rules=directory(job.rules or "") if is_followed else None,
-            history=None if before is None else lambda: rows_of(rows.sparkSession, before.source),
-            seam=None if before is None else before.seam,
             **sinks,
         )
 

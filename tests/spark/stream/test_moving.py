@@ -72,6 +72,8 @@ def test_a_stream_goes_on_with_more_buckets(spark: SparkSession, source: Source,
     assert main(["migrate", str(place), "--buckets", "6"]) == 0
     assert len(Checkpoint(spark, str(place)).identity().buckets) == 6
     assert totals(spark, str(place)) == before  # nothing has been read yet
+    with pytest.raises(StateError, match="were changed before, and no micro-batch has run since"):
+        A_B.match(source.stream, **KEYS).migrate(str(place), buckets=12)
     source.put(*second)
     told = accounts(run(source, place, found))
     assert sum(one.rows for one in told) == len(second)
@@ -123,8 +125,16 @@ def _interrupted(*_: Any) -> None:
     raise KeyboardInterrupt
 
 
+def _failed(*_: Any) -> None:
+    raise OSError("the disk is full")
+
+
 def test_what_is_refused(
-    spark: SparkSession, source: Source, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    spark: SparkSession,
+    source: Source,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     place = tmp_path / "checkpoint"
     source.put(("x", 0, 1, "a"))
@@ -137,6 +147,11 @@ def test_what_is_refused(
             stream.migrate(str(place), buckets=buckets)
     with pytest.raises(StateError, match="partition_by: was key"):
         A_B.match(source.stream, order_by="ts").migrate(str(place), buckets=8)
+    with monkeypatch.context() as patched:
+        patched.setattr(Checkpoint, "move", _failed)
+        with pytest.raises(OSError, match="the disk is full"):
+            stream.migrate(str(place), buckets=8)
+    assert Checkpoint(spark, str(place)).moving() is None  # so that the query may go on as it was
     (place / "offsets" / "99").write_text((place / "offsets" / "0").read_text())
     with pytest.raises(StateError, match=r"begun and not finished \(99"):
         stream.migrate(str(place), buckets=8)
