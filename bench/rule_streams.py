@@ -10,13 +10,16 @@ import os
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from measuring import Settings
 from reporting import Cell, Column, Section
 from rules import made_rules, write_events
 from sessions import CORES, benchmark_spark
 from streaming import Progress
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 EVENTS, KEYS, BATCHES, WARM_UP = 100_000, 10_000, 8, 2
 COUNTS = (1, 10, 100, 1_000)
@@ -77,3 +80,11 @@ def _used(rules: Any, stream: Any, checkpoint: str, batches: int) -> tuple[list[
     used = progress.used()
     matches = sum(one.observedMetrics["cepheid"]["matches"] for one in query.recentProgress)
     return [seconds for batch, seconds in used.items() if WARM_UP <= batch < batches], matches
+
+
+def draw(section: Section) -> Figure:
+    """CPU seconds of a micro-batch by the number of rules."""
+    from plots import curves
+
+    counts = [float(str(row["case"])) for row in section.rows]
+    return curves({"rules": {"as a set": (counts, [float(str(row["cpu"])) for row in section.rows])}}, "CPU seconds")

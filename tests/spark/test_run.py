@@ -182,7 +182,7 @@ def test_a_stream_with_a_history(spark: SparkSession, place: Path, capsys: pytes
     Path("job.toml").write_text(Path("job.toml").read_text().replace('partition_by = "tag"', ""))
     Path("job.toml").write_text(Path("job.toml").read_text().replace('order_by = "ts"', ""))
     assert main(["run", "job.toml", *given, *clause]) == 2
-    assert "a history is for one pattern" in capsys.readouterr().err
+    assert "a history is for patterns and rules" in capsys.readouterr().err
 
 
 def test_a_clause_of_match_recognize(spark: SparkSession, place: Path, capsys: pytest.CaptureFixture[str]) -> None:

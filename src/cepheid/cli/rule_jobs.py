@@ -64,8 +64,7 @@ def _stream(arguments: argparse.Namespace, console: Console, job: Job, rules: Pa
         Console(highlight=False).print(coloured(found.explain()))
         return 0
     given = job.stream
-    if given.history is not None:
-        raise InputError("[history] is for one [pattern], not for [rules].\n  Leave it out.")
+    past = given.history
     sinks: dict[str, Any] = {name: stream_sink(sink) for name, sink in job.sinks.items()}
     is_followed = _is_followed(job)
     if not is_followed and sinks.pop("rejected_rules", None) is not None:
@@ -78,6 +77,8 @@ def _stream(arguments: argparse.Namespace, console: Console, job: Job, rules: Pa
             flush=given.flush,
             on_error=given.on_error,
             idle=given.idle,
+            history=None if past is None else lambda: rows_of(rows.sparkSession, past.source),
+            seam=None if past is None else past.seam,
             rules=directory(job.rules or "") if is_followed else None,
             **sinks,
         )

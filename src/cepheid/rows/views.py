@@ -11,7 +11,7 @@ nothing in the pattern looks at rows that satisfy none.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
@@ -41,7 +41,7 @@ class Signed:
     words: Words
     """The bits of each sort."""
 
-    def holding(self, wanted: Words | Mapping[int, int]) -> npt.NDArray[np.bool_] | None:
+    def holding(self, wanted: Mapping[int, int]) -> npt.NDArray[np.bool_] | None:
         """The sorts that have one of some bits, given by word; None if the words are not there."""
         satisfied = [self.words[word] & np.uint64(mask) for word, mask in wanted.items() if word in self.words]
         if not satisfied:
@@ -67,6 +67,13 @@ class Signed:
     def of_rows(self, values: npt.NDArray[np.uint64], rows: Integers) -> npt.NDArray[np.uint64]:
         """What belongs to sorts, for some rows."""
         return values[rows] if self.sorts is None else values[self.sorts[rows]]
+
+    def of(self, rows: Integers, words: Collection[int]) -> Signed:
+        """Some words of some rows."""
+        own = {word: values for word, values in self.words.items() if word in words}
+        if self.sorts is None:
+            return Signed(None, {word: values[rows] for word, values in own.items()})
+        return Signed(self.sorts[rows], own)
 
     @cached_property
     def _by_sort(self) -> tuple[Integers, Integers]:
@@ -104,6 +111,7 @@ class View:
         pages = self.tables.pages
         own = np.zeros((len(rows), len(pages)), np.uint64)
         one = np.uint64(1)
+        signed = signed.of(rows, {number // WORD for number in self.bits})
         for page, predicates in enumerate(pages):
             of_sorts: npt.NDArray[np.uint64] | None = None
             for place, predicate in enumerate(predicates):
@@ -114,7 +122,7 @@ class View:
                     bit = ((word >> np.uint64(number % WORD)) & one) << np.uint64(place)
                     of_sorts = bit if of_sorts is None else of_sorts | bit
             if of_sorts is not None:
-                own[:, page] |= signed.of_rows(of_sorts, rows)
+                own[:, page] |= of_sorts if signed.sorts is None else of_sorts[signed.sorts]
         return own
 
 

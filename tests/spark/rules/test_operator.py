@@ -44,6 +44,7 @@ ROWS = (
        DEFINE A AS price > 5, B AS price > A.price""",
     "PARTITION BY key AFTER MATCH SKIP TO NEXT ROW PATTERN (X DOWN+) DEFINE DOWN AS price < PREV(price)",
     "PARTITION BY key PATTERN (A B) DEFINE A AS NEXT(name) = 'd', B AS SUM(price) > 9",
+    "PARTITION BY key PATTERN (A*) DEFINE A AS price > 8",
     "PARTITION BY key PATTERN (^ A{2} | B C) DEFINE B AS price > 3 AND MATCH_NUMBER() < 4, C AS name <> 'a'",
 )
 """Rules that are row patterns: they see every event of their key, and keep those of an open match."""

@@ -58,6 +58,20 @@ def test_a_stream(spark: SparkSession, place: Path, capsys: pytest.CaptureFixtur
     assert stolen(spark, place / "out") == SHOP.stolen
 
 
+def test_a_stream_that_knows_a_history(spark: SparkSession, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    readings = SHOP.readings.sort_by("ts")
+    Path("past").mkdir()
+    pq.write_table(readings.slice(0, readings.num_rows // 2), "past/readings.parquet")
+    pq.write_table(readings.slice(readings.num_rows // 2), "in/readings.parquet")
+    changes = ["source.stream=true", f"stream.checkpoint={place}/checkpoint", "stream.flush=true"]
+    changes.append(f"history.path={place}/past")
+    code = main(["run", "job.toml", *(part for change in changes for part in ("--set", change))])
+    assert code == 0, capsys.readouterr().err
+    assert stolen(spark, place / "out") == SHOP.stolen
+    assert main(["run", "job.toml", "--set", f"history.path={place}/past"]) == 2
+    assert "[history] comes before a stream" in capsys.readouterr().err
+
+
 def test_what_belongs_to_rules_is_refused(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "job.toml", "--set", "match.partition_by=tag"]) == 2
     assert "[match]: partition_by is not for a directory of rules" in capsys.readouterr().err

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import base64
 import random
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
-from spark.stream.test_operator import event, milliseconds, stream_of, table
+from spark.stream.operator_stream import OperatorStream
+from spark.stream.test_operator import event, milliseconds, saved_buckets, stream_of, table
 from spark.stream.test_streaming import A_B, NOON, Source, source
 
 from cepheid import InputError, Pattern, StateError
 from cepheid.cli import main
 from cepheid.spark.stream.accounts import accounts
+from cepheid.spark.stream.checkpoint.identity import Identity
 from cepheid.spark.stream.checkpoint.layout import Checkpoint
 from cepheid.spark.stream.moving import Divide
+from cepheid.spark.stream.state import store as streaming_store
 from cepheid.spark.stream.state.pending import first_words
 from cepheid.spark.stream.state.reader import StateReader
-from cepheid.spark.stream.state.saved import SavedBuckets
+from cepheid.spark.stream.state.saved import MAPS, SavedBuckets
 from cepheid.spark.stream.state.totals import totals
 
 __all__ = ["source"]  # a fixture
@@ -72,6 +77,8 @@ def test_a_stream_goes_on_with_more_buckets(spark: SparkSession, source: Source,
     assert main(["migrate", str(place), "--buckets", "6"]) == 0
     assert len(Checkpoint(spark, str(place)).identity().buckets) == 6
     assert totals(spark, str(place)) == before  # nothing has been read yet
+    with pytest.raises(StateError, match="were changed before, and no micro-batch has run since"):
+        A_B.match(source.stream, **KEYS).migrate(str(place), buckets=12)
     source.put(*second)
     told = accounts(run(source, place, found))
     assert sum(one.rows for one in told) == len(second)
@@ -123,8 +130,16 @@ def _interrupted(*_: Any) -> None:
     raise KeyboardInterrupt
 
 
+def _failed(*_: Any) -> None:
+    raise OSError("the disk is full")
+
+
 def test_what_is_refused(
-    spark: SparkSession, source: Source, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    spark: SparkSession,
+    source: Source,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     place = tmp_path / "checkpoint"
     source.put(("x", 0, 1, "a"))
@@ -137,6 +152,11 @@ def test_what_is_refused(
             stream.migrate(str(place), buckets=buckets)
     with pytest.raises(StateError, match="partition_by: was key"):
         A_B.match(source.stream, order_by="ts").migrate(str(place), buckets=8)
+    with monkeypatch.context() as patched:
+        patched.setattr(Checkpoint, "move", _failed)
+        with pytest.raises(OSError, match="the disk is full"):
+            stream.migrate(str(place), buckets=8)
+    assert Checkpoint(spark, str(place)).moving() is None  # so that the query may go on as it was
     (place / "offsets" / "99").write_text((place / "offsets" / "0").read_text())
     with pytest.raises(StateError, match=r"begun and not finished \(99"):
         stream.migrate(str(place), buckets=8)
@@ -184,6 +204,54 @@ def test_parts_of_a_bucket_are_the_bucket(singly: bool) -> None:
     assert sum(part.pending_events for part in parts) == bucket.pending_events
     expected = answered([stream.work.saved_bucket(whole, "all")])
     assert expected and answered(parts) == expected
+
+
+@pytest.mark.parametrize("forgetful", [True, False])
+def test_an_operator_takes_over_parts_and_goes_on(forgetful: bool) -> None:
+    """The same without a JVM: the state of two buckets is divided among six, in the midst of a stream."""
+    pattern = Pattern.begin("a").where("name = 'a'").followed_by("b").where("name = 'b'").within("10 seconds")
+    first, second, third = (
+        table([event(second, id, name, key=key) for key, second, id, name in part]) for part in made(3, 60)
+    )
+
+    def stream(buckets: int) -> OperatorStream:
+        owner = Identity("p", "p", True, tuple(range(buckets)), ("key",), ("ts", "id"), {}, {}, (), "event")
+        return stream_of(pattern.tree, buckets=buckets, forgetful=forgetful, identity=owner.to_json())
+
+    whole = stream(2)
+    for rows, second_of in ((first, 0), (second, 8), (third, 18)):
+        whole.batch(rows, milliseconds(second_of))
+    before, after = stream(2), stream(6)
+    before.batch(first, milliseconds(0))
+    before.batch(second, milliseconds(8))
+    handle = before.tester.handle
+    saved = [
+        {"bucket": bucket, "variable": "head", "number": 0, "value": value[0]}
+        for bucket, value in handle.value_states["head"].state.items()
+    ]
+    for variable in MAPS:
+        for bucket, values in handle.map_states[variable].state.items():
+            saved += [
+                {"bucket": bucket, "variable": variable, "number": key[0], "value": value[0]}
+                for key, value in values.items()
+            ]
+    divide = Divide(before.work, (0, 1), (0, 1, 2, 3, 4, 5), "change")
+    lines = [line for batch in divide(pa.Table.from_pylist(saved).to_batches()) for line in batch[0].to_pylist()]
+    after.go_on_from(before)  # buckets 0 and 1 hold what they held
+    streaming_store._MEMORY.clear()
+    for line in lines:
+        _, _, bucket, cell = line.split()
+        after._feed(int(bucket), base64.b64decode(cell))
+    assert sum(row["runs_change"] for row in (*before.counts, *after.counts)) == sum(
+        bucket.live_runs for bucket in saved_buckets(after)
+    )
+    after.batch(third, milliseconds(18))
+    for one in (whole, after):
+        one.end()
+    for kind in ("matches", "timeouts"):
+        found = [*before.found[kind], *after.found[kind]]
+        assert whole.found[kind] and sorted(map(repr, found)) == sorted(map(repr, whole.found[kind]))
+    assert not after.found["late"]
 
 
 def test_rows_of_saved_state_come_in_any_order() -> None:

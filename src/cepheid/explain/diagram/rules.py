@@ -70,11 +70,11 @@ def _graph(shown: Sharing) -> GraphText:
         whole.clusters.append(around)
         for number, box in enumerate(key.rules):
             around.nodes.append(Node(f"r{place}_{number}", (box.label(),), is_optional=not box.shared))
-            for used, count in box.strongest:
+            for condition, count in box.strongest:
                 label = str(count) if len(box.names) > 1 else ""
-                edges.append(Edge(f"r{place}_{number}", f"c{used}", label, Stroke.PLAIN))
-    for number, condition in enumerate(shown.conditions):
-        whole.nodes.append(Node(f"c{number}", (condition.text, f"{condition.rules} rules")))
+                edges.append(Edge(f"r{place}_{number}", f"c{condition}", label, Stroke.PLAIN))
+    for number, shared in enumerate(shown.conditions):
+        whole.nodes.append(Node(f"c{number}", (shared.text, f"{shared.rules} rules")))
     return GraphText(whole, tuple(edges))
 
 

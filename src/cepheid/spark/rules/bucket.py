@@ -33,7 +33,7 @@ from cepheid.rows.rule_matches import RuleFound, assemble_rules, in_schema
 from cepheid.rows.views import Signed, integers
 from cepheid.rule import named
 from cepheid.spark.keys import HASHES
-from cepheid.spark.rules.conditions import word_name
+from cepheid.spark.rules.conditions import sorted_out, word_name
 from cepheid.spark.rules.instances import RuleInstance, RuleRuns
 from cepheid.spark.rules.later import GENERATION, each_once, marks_in
 from cepheid.spark.rules.row_runs import PARTS, Due, RowInstance, RowRuns
@@ -198,23 +198,27 @@ class RulesBucket(PendingEvents):
             for word in group.words
             if word_name(word) in due.column_names
         }
-        signed = Signed(None, words)
+        signed = sorted_out(words)
         generation = events.column(GENERATION).to_numpy()
         first = 0 if self.rows is None else self.rows.num_rows
         held = [name for name in group.held if name in due.column_names]
         rows = events.taken(held, np.arange(due.num_rows))
         self.rows = rows if self.rows is None else _together([self.rows, rows])
+        hashes = key_hashes(events.taken(HASHES, events.bounds[:-1]))
+        seen: dict[tuple[int, bool], npt.NDArray[np.bool_]] = {}
         for one in self.runs:
-            is_own = one.instance.sees(generation, self.histories)
-            if is_own.any():
-                with self._named(one):
-                    self._feed(one, events, signed, is_own, first, matches, timeouts)
+            begun = one.instance.since, one.instance.waits
+            if begun not in seen:
+                seen[begun] = one.instance.sees(generation, self.histories)
+            with self._named(one):
+                self._feed(one, events, hashes, signed, seen[begun], first, matches, timeouts)
         return Due(events, signed, generation, frozenset(self.histories))
 
     def _feed(
         self,
         one: RuleRuns,
         events: Arranged,
+        hashes: pa.Array,
         signed: Signed,
         is_own: npt.NDArray[np.bool_],
         first: int,
@@ -228,7 +232,7 @@ class RulesBucket(PendingEvents):
             return
         own = events.restricted(rows)
         bounds = own.bounds
-        hashes = key_hashes(own.taken(HASHES, bounds[:-1]))
+        hashes = hashes.take(pa.array(own.partition[bounds[:-1]]))
         slots, one.keys = slots_of(one.keys, hashes)
         values = [own.column(name) for name in rule.values]
         columns = one.matcher.computed_columns(own.time, rule.view.own_bits(signed, rows), values)

@@ -7,7 +7,7 @@ apart (`alike`); whatever else a condition may be, and whatever may fail on a ro
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -22,7 +22,7 @@ from cepheid.conditions.arrow.alike import Alike
 from cepheid.conditions.arrow.expression import columns_of
 from cepheid.conditions.arrow.holding import Holding, is_portable
 from cepheid.conditions.expression import Expression
-from cepheid.rows.views import WORD, PackedBits, Signed
+from cepheid.rows.views import WORD, PackedBits, Signed, Words
 from cepheid.spark.masks import to_column
 from cepheid.spark.workers import mask_name
 
@@ -91,21 +91,36 @@ class Bits:
 
     def _mask(self, table: pa.Table, name: str) -> npt.NDArray[np.uint64]:
         column = pc.fill_null(table[name], 0).combine_chunks()
-        mask: npt.NDArray[np.uint64] = (
-            column.to_numpy(zero_copy_only=False).astype(np.int64, copy=False).view(np.uint64)
-        )
-        return mask
+        mask: npt.NDArray[np.int64] = column.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
+        return mask.view(np.uint64)
 
 
 BITS = "__bits"
 """The column that holds the bits of rows on their way: a number for each row, and for each number its words."""
 
 
+def sorted_out(words: Words) -> Signed:
+    """Rows that have the same words are of one sort."""
+    if not words:
+        return Signed(None, words)
+    encoded = _encoded(list(words.values()))
+    return Signed(encoded.indices.to_numpy(), dict(zip(words, _decoded(encoded.dictionary, len(words)).T, strict=True)))
+
+
+def _encoded(words: Sequence[npt.NDArray[np.uint64]]) -> pa.DictionaryArray:
+    together = np.stack(words, axis=1)
+    kind = pa.binary(8 * len(words))
+    return pa.Array.from_buffers(kind, len(together), [None, pa.py_buffer(together)]).dictionary_encode()
+
+
+def _decoded(dictionary: pa.FixedSizeBinaryArray, words: int) -> npt.NDArray[np.uint64]:
+    values = np.frombuffer(dictionary.buffers()[1], np.uint64).reshape(-1, words)
+    return values[dictionary.offset : dictionary.offset + len(dictionary)]
+
+
 def bits_of(signed: Signed, wanted: Mapping[int, int], rows: npt.NDArray[np.int64]) -> pa.DictionaryArray:
     """Those bits of some rows that are wanted, given as masks by word."""
-    of_sorts = np.stack([signed.words[word] & np.uint64(mask) for word, mask in wanted.items()], axis=1)
-    kind = pa.binary(8 * len(wanted))
-    encoded = pa.Array.from_buffers(kind, len(of_sorts), [None, pa.py_buffer(of_sorts)]).dictionary_encode()
+    encoded = _encoded([signed.words[word] & np.uint64(mask) for word, mask in wanted.items()])
     numbers = encoded.indices.to_numpy()
     return pa.DictionaryArray.from_arrays(signed.of_rows(numbers, rows), encoded.dictionary)
 
@@ -114,14 +129,12 @@ def numbered_bits(table: pa.Table, wanted: Mapping[int, int]) -> tuple[pa.Table,
     """The table with a number for the bits that `bits_of` wrote, and the words of each number. Numbers go by the bits:
     rows that nothing else tells apart are sorted by them (rule 12)."""
     encoded = table[BITS].combine_chunks()
-    dictionary = encoded.dictionary
-    values = np.frombuffer(dictionary.buffers()[1], np.int64).reshape(-1, len(wanted))
-    values = values[dictionary.offset : dictionary.offset + len(dictionary)]
-    order = np.lexsort(values.T[::-1])
+    values = _decoded(encoded.dictionary, len(wanted))
+    order = np.lexsort(values.view(np.int64).T[::-1])
     rank = np.empty(len(order), np.int32)
     rank[order] = np.arange(len(order))
     numbers = pa.array(rank[encoded.indices.to_numpy()])
-    words = np.ascontiguousarray(values[order].T).view(np.uint64)
+    words = np.ascontiguousarray(values[order].T)
     return table.set_column(table.column_names.index(BITS), BITS, numbers), dict(zip(wanted, words, strict=True))
 
 

@@ -73,6 +73,8 @@ class RowRuleOnStream(RowStreamWork):
     def result(self, values: RowValues, found: RowMatches) -> pa.Table:
         """The matches in the form of all rules."""
         assert self.rule is not None
+        if not len(found.matches):
+            return self.schema.empty_table()
         rows = values.table
         nothing = np.zeros(len(values), np.int64)
         events = Arranged(

@@ -37,8 +37,8 @@ from cepheid.spark.stream.query import refuse_another
 from cepheid.spark.stream.state.bucket import StreamWork
 from cepheid.spark.stream.state.format import written
 from cepheid.spark.stream.state.pending import first_words
-from cepheid.spark.stream.state.saved import SavedBuckets, saved_rows
-from cepheid.spark.stream.state.store import BucketStore
+from cepheid.spark.stream.state.saved import SavedBuckets, heads, saved_rows
+from cepheid.spark.stream.state.store import BucketStore, owner_of
 
 PIECE = 4 << 20
 """Bytes of a bucket in one line of the control source."""
@@ -102,7 +102,12 @@ def migrate(plan: StreamPlan, place: Checkpoint, buckets: int) -> Identity:
     if not place.has_moved(name):
         rows = saved_rows(place.session, place.path).repartition(len(saved.buckets), "bucket")
         divide = Divide(plan.work(saved.timeouts), saved.buckets, wanted.buckets, name)
-        place.move(mapped(rows, divide, "value string"))
+        try:
+            place.move(mapped(rows, divide, "value string"))
+        except Exception:  # state that cannot be read, a full disk: the query may go on as it was
+            if not place.has_moved(name):
+                place.moved()
+            raise
     place.keep_identity(wanted)
     place.moved()
     return wanted
@@ -129,6 +134,13 @@ def _check(saved: Identity, place: Checkpoint, buckets: int) -> None:
             '  Start the query once more as it was, with trigger="available now", and let it end; then change the '
             "buckets."
         )
+
+    for row in heads(place.session, place.path).collect():
+        if owner_of(bytes(row["value"]), row["bucket"]).buckets != saved.buckets:
+            raise StateError(
+                f"the buckets of {place.path!r} were changed before, and no micro-batch has run since.\n"
+                '  Start the query once, with trigger="available now" for instance; then change them again.'
+            )
 
 
 def _partitions(place: Checkpoint) -> int:

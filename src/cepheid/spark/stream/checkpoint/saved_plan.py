@@ -52,7 +52,7 @@ def kept_plan(checkpoint: Checkpoint) -> StreamPlan:
     if text is None:
         raise StateError(
             f"the checkpoint {checkpoint.path!r} does not keep its pattern: a condition is a Spark Column, its "
-            "elements have keys of their own, or an earlier version wrote it.\n"
+            "elements have keys of their own, it belongs to a set of rules, or an earlier version wrote it.\n"
             "  Use what match() returned for the stream: StateReader(found, …), found.migrate(…)."
         )
     try:
@@ -60,7 +60,7 @@ def kept_plan(checkpoint: Checkpoint) -> StreamPlan:
         if "clause" in kept:
             raise StateError(
                 f"the checkpoint {checkpoint.path!r} belongs to a MATCH_RECOGNIZE clause: it keeps rows that are still "
-                "open, and no partial matches to list."
+                "open, no partial matches to list and no buckets to divide."
             )
         rows = checkpoint.session.createDataFrame([], StructType.fromJson(kept["schema"]))
         with warnings.catch_warnings():

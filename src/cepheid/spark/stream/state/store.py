@@ -249,6 +249,12 @@ def head_of(saved: bytes, bucket_id: int, identity: str | None = None) -> Head:
     return Head(**{field.name: fields[field.name] for field in dataclasses.fields(Head)})
 
 
+def owner_of(saved: bytes, bucket_id: int) -> Identity:
+    """What the head of a bucket says that its state belongs to."""
+    what = f"the state of bucket {bucket_id}"
+    return Identity.from_json(read(saved, what)[1][0].decode(), what)
+
+
 def _unborn() -> Head:
     """The head of a bucket that was never written."""
     return Head(uuid.uuid4().hex, 0, "", -1, 0, 0, 0, 0, None, False)
