@@ -15,6 +15,7 @@ import subprocess
 import sys
 import time
 import uuid
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -160,10 +161,8 @@ def run_with_kills(place: Path, work: Work, kills: int, seed: int, crashes: int)
 
 def ended(job: subprocess.Popen[bytes], patience: float | None) -> int:
     """Wait until the driver is gone, and end what is left of its group; one without its JVM may not notice."""
-    try:
+    with suppress(subprocess.TimeoutExpired):
         job.wait(patience)
-    except subprocess.TimeoutExpired:
-        pass
     kill(job.pid, group=True)
     return job.wait()
 
