@@ -73,7 +73,10 @@ def rejected(place: Path) -> list[str]:
 def accounts(place: Path, driver_lives: bool) -> list[str]:
     """What is wrong with the accounts. Those of a driver that lives are all there and add up to the input; those of one
     that is killed may lack a micro-batch that was committed in its last moment."""
-    said = [json.loads(line) for line in (place / "progress.jsonl").read_text().splitlines()]
+    file = place / "progress.jsonl"
+    if not file.exists():
+        return ["no micro-batch was told"]
+    said = [json.loads(line) for line in file.read_text().splitlines()]
     told = [one for one in map(account, said) if one is not None]
     problems = [f"micro-batch {batch} was told {n} times" for batch, n in _count(told).items() if n > 1]
     for one in told:

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import time
 import uuid
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -148,15 +149,22 @@ def run_with_kills(place: Path, work: Work, kills: int, seed: int, crashes: int)
             for process in [job.pid] if victim == "both" else jvm_of(job.pid):
                 kill(process, group=victim == "both")
             at_random += 1
-        code = job.wait()
-        kill(job.pid, group=True)  # what is left of it
+        code = ended(job, patience=60 if is_killed else None)
         said = text_of(place / "log")[len(begun) :]
-        if is_killed or code == -signal.SIGKILL:
+        if code == -signal.SIGKILL or (is_killed and code != 0):
             in_all += 1
         elif code == 0 or OVER in said:
             return in_all
         elif SLOW_START not in said:
             raise RuntimeError(f"the job failed with {code}:\n{said[-5_000:]}")
+
+
+def ended(job: subprocess.Popen[bytes], patience: float | None) -> int:
+    """Wait until the driver is gone, and end what is left of its group; one without its JVM may not notice."""
+    with suppress(subprocess.TimeoutExpired):
+        job.wait(patience)
+    kill(job.pid, group=True)
+    return job.wait()
 
 
 def text_of(log: Path) -> str:

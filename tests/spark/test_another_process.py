@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cluster.standalone import python_without_package
 from spark import another_process
 
 import cepheid
@@ -43,6 +42,8 @@ def run(*arguments: str, **environment: str) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def worker_environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """A Python for executors that has all dependencies but not the package, and the kernel that is compiled here."""
+    from cluster.standalone import python_without_package
+
     python = python_without_package(tmp_path_factory.mktemp("executors"))
     warm_up()
     assert compiling.PLACE is not None

@@ -15,7 +15,6 @@ import logging
 from pathlib import Path
 
 from pyspark import SparkFiles, TaskContext
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from cepheid.engine.compiled_code import NAME, compile_beside, keep, packed
@@ -49,8 +48,8 @@ def _send(rows: DataFrame, code: Path) -> None:
             session.addArtifact(str(code), file=True)
         else:
             context.addFile(str(code))
-    except PySparkException as error:  # a server may take no files: its executors compile for themselves
-        logger.info("compiled code was not sent: %s", error)
+    except Exception as error:  # a server may take no files, and say so in its own way; executors compile then
+        logger.warning("compiled code was not sent, so executors compile the engine themselves: %s", error)
     _sent.add((to, code.name))
 
 
