@@ -31,6 +31,7 @@ def may_mount() -> bool:
     return subprocess.run(tried, capture_output=True, check=False).returncode == 0
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java")
 @pytest.mark.skipif(not may_mount(), reason="a small file system cannot be mounted here: unshare --mount is refused")
 def test_a_full_disk_is_told_and_nothing_is_lost(tmp_path: Path) -> None:

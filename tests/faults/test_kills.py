@@ -20,6 +20,7 @@ def test_a_killed_job_goes_on_without_loss_or_doubles(tmp_path: Path) -> None:
     assert found.kills >= 2
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java")
 def test_a_killed_job_of_a_row_pattern_goes_on_without_loss_or_doubles(tmp_path: Path) -> None:
     found = outcome(tmp_path / "job", Work(batches=8, rows=True), kills=1, seed=11)

@@ -178,11 +178,17 @@ def test_a_stream_with_a_history(spark: SparkSession, place: Path, capsys: pytes
     half = SHOP.readings.num_rows // 2
     assert f"{half + SHOP.readings.num_rows:,} events, " in capsys.readouterr().err
     Path("clause.txt").write_text("PARTITION BY tag ORDER BY ts PATTERN (a) DEFINE a AS reader = 'EXIT'", "utf-8")
-    clause = ["--set", "pattern.file=clause.txt", "--set", f"stream.checkpoint={place}/other"]
+    others = {
+        "pattern.file": "clause.txt",
+        "stream.checkpoint": f"{place}/other",
+        "sinks.matches.path": f"{place}/exits",
+    }
+    given += [word for name, value in others.items() for word in ("--set", f"{name}={value}")]
     Path("job.toml").write_text(Path("job.toml").read_text().replace('partition_by = "tag"', ""))
     Path("job.toml").write_text(Path("job.toml").read_text().replace('order_by = "ts"', ""))
-    assert main(["run", "job.toml", *given, *clause]) == 2
-    assert "a history is for patterns and rules" in capsys.readouterr().err
+    assert main(["run", "job.toml", *given]) == 0, capsys.readouterr().err
+    exits = spark.read.option("recursiveFileLookup", True).parquet(f"{place}/exits").count()
+    assert exits == SHOP.readings["reader"].to_pylist().count("EXIT")
 
 
 def test_a_clause_of_match_recognize(spark: SparkSession, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
