@@ -12,10 +12,10 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from spark.rules.rules_stream import RulesStream
-from spark.rules.test_operator import NOON, NOON_MS, SCHEMA, TEXTS, events_of
+from spark.rules.test_operator import NOON, NOON_MS, ROWS, SCHEMA, TEXTS, a_rule, events_of
 from spark.rules.test_streaming import DDL, PAIR, RISE, Feed
 
-from cepheid import Pattern, PatternSet
+from cepheid import PatternSet
 from cepheid.errors import CepheidError, InputError
 from cepheid.rules import directory
 from cepheid.spark.stream.accounts import accounts
@@ -23,7 +23,7 @@ from cepheid.spark.stream.state import store as streaming_store
 
 
 def in_memory(name: str, text: str, events: list[dict[str, Any]]) -> Counter[tuple[str, str]]:
-    found = Pattern.parse(text).match_events(events, partition_by="key", order_by=["ts", "id"])
+    found = PatternSet({name: text}, partition_by="key").match_events(events, order_by=["ts", "id"])
     return Counter((name, match["match_id"]) for match in found.matches)
 
 
@@ -37,16 +37,14 @@ def test_a_rule_with_a_history_has_always_been_there(seed: int, monkeypatch: pyt
     for number in range(10):
         batches.append(events_of(chance, number, first))
         first += len(batches[-1])
-    texts = chance.sample(TEXTS, 3)
+    texts = [*chance.sample(TEXTS, 2), chance.choice(ROWS)]
     names = [f"rule {number}" for number in range(3)]
     begin = [0, chance.randrange(1, 9), chance.randrange(1, 9)]
     stream = RulesStream(SCHEMA, "key", ["ts", "id"])
     watermark = 0
     for number, events in enumerate(batches):
         rows = pa.Table.from_pylist(events, SCHEMA)
-        running = {
-            name: Pattern.parse(text).tree for name, text, at in zip(names, texts, begin, strict=True) if at <= number
-        }
+        running = {name: a_rule(text) for name, text, at in zip(names, texts, begin, strict=True) if at <= number}
         forget = chance.random() < 0.4
         if number == 0:
             stream.start(running)
