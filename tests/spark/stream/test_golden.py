@@ -23,6 +23,7 @@ from cepheid.spark.stream.checkpoint import identity
 from cepheid.spark.stream.state import format as state_format
 from cepheid.spark.stream.state import store as streaming_store
 from cepheid.spark.stream.state.store import BucketStore
+from cepheid.spark.stream.state.variables import Variables
 
 GOLDEN = Path(__file__).with_name("golden.json")
 FORMATS = {"runs": snapshot.FORMAT, "state": state_format.FORMAT, "identity": identity.FORMAT}
@@ -84,7 +85,7 @@ def written(name: str, small_journal: int) -> Kept:
             ((event(1, 1, "a", price=1), event(2, 2, "a", price=5), event(6, 3, "b", price=3)), 0),
             ((), 3),
         ):
-            store = BucketStore(kept, stream.work)
+            store = BucketStore(Variables(kept), stream.work)
             streaming_store._MEMORY.clear()
             head, bucket = store.load(0)
             given = rows(stream, *events) if events else None
@@ -110,7 +111,7 @@ def test_state_of_an_earlier_build_is_read(name: str, form: str) -> None:
     stream = stream_for(name)
     assert stream.tables.compact.is_compact is (name == "together")
     streaming_store._MEMORY.clear()
-    head, bucket = BucketStore(Kept(saved), stream.work).load(0)
+    head, bucket = BucketStore(Variables(Kept(saved)), stream.work).load(0)
     assert (head.runs, head.pending, bucket.live_runs, bucket.pending_events) == (2, 1, 2, 1)
     found = bucket.advance(1000 * milliseconds(7)).matches
     taken = [(match["a"]["id"], match["b"]["id"]) for match in found.to_pylist()]
@@ -130,7 +131,7 @@ def test_another_format_is_refused_with_the_way_out(monkeypatch: pytest.MonkeyPa
         with monkeypatch.context() as patched:
             patched.setattr(module, "FORMAT", module.FORMAT + 1)
             with pytest.raises(StateError, match=rf"{what} {module.FORMAT - 1}, (?s:.*)Use the version of Cepheid"):
-                BucketStore(kept, stream_for("singly").work).load(0)
+                BucketStore(Variables(kept), stream_for("singly").work).load(0)
 
 
 def main() -> None:

@@ -25,6 +25,7 @@ from cepheid.spark.stream.state import store as streaming_store
 from cepheid.spark.stream.state.bucket import BucketRuns
 from cepheid.spark.stream.state.saved import MAPS, SavedBucket
 from cepheid.spark.stream.state.store import BucketStore
+from cepheid.spark.stream.state.variables import Variables
 from cepheid.syntax.tree import EventCount, PatternTree
 from cepheid.syntax.windows import lengths
 
@@ -489,6 +490,6 @@ def saved_buckets(stream: OperatorStream) -> list[BucketRuns]:
         for name in MAPS:
             values = stream.tester.handle.map_states[name].state.get(number, {})
             saved.values[name] = {key[0]: value[0] for key, value in values.items()}
-        found.append(BucketStore(saved, stream.work).load(number)[1])
+        found.append(BucketStore(Variables(saved), stream.work).load(number)[1])
     streaming_store._MEMORY.update(in_memory)
     return found

@@ -47,9 +47,10 @@ from cepheid.spark.stream.checkpoint.identity import Identity
 from cepheid.spark.stream.checkpoint.layout import Checkpoint
 from cepheid.spark.stream.control import control_lines, moments, told
 from cepheid.spark.stream.history import Given, bring, bring_later, cells, checked, since
-from cepheid.spark.stream.operator import KIND, LATE, MATCHES, OUTPUT, REJECTED, TIMEOUTS, StreamOperator
+from cepheid.spark.stream.operator import KIND, LATE, MATCHES, OUTPUT, REJECTED, TIMEOUTS
 from cepheid.spark.stream.outputs import ComputedRows, OutputRows
 from cepheid.spark.stream.plan import StreamPlan
+from cepheid.spark.stream.shipped_operator import ShippedOperator
 from cepheid.spark.stream.time import METADATA, REASON, WATERMARKED, EventTime, Timing, with_arrival, without_watermark
 from cepheid.spark.workers import BUCKET, PAYLOAD
 
@@ -221,7 +222,7 @@ class RulesStreamPlan:
         packed = packed.unionByName(told(lines, self.bucket_ids, BUCKET, PAYLOAD))
         if self.seam is not None or registry.brought:
             packed = packed.unionByName(cells(lines, registry.brought))
-        operator = StreamOperator(self._work(numbers, timeouts, on_error))
+        operator = ShippedOperator(self._work(numbers, timeouts, on_error))
         operated = packed.groupBy(BUCKET).transformWithStateInPandas(operator, OUTPUT, "append", "EventTime")
         return operated.observe(OBSERVED, *counted()).observe(RULES, *self._counts())
 

@@ -39,6 +39,7 @@ from cepheid.spark.stream.state.format import written
 from cepheid.spark.stream.state.pending import first_words
 from cepheid.spark.stream.state.saved import SavedBuckets, heads, saved_rows
 from cepheid.spark.stream.state.store import BucketStore, owner_of
+from cepheid.spark.stream.state.variables import Variables
 
 PIECE = 4 << 20
 """Bytes of a bucket in one line of the control source."""
@@ -59,7 +60,7 @@ class Divide:
         for batch in batches:
             saved.add(batch.to_pylist())
         for number, state in saved.buckets.items():
-            whole = BucketStore(state, self.work).load(number)[1].to_bytes()
+            whole = BucketStore(Variables(state), self.work).load(number)[1].to_bytes()
             for place, bucket in enumerate(self.new):
                 if self.old[place % len(self.old)] == number:
                     yield self._lines(bucket, self._part(whole, place, number))

@@ -17,7 +17,8 @@ from cepheid.spark.shipping import mapped
 from cepheid.spark.stream.accounts import counted
 from cepheid.spark.stream.control import told
 from cepheid.spark.stream.history import cells
-from cepheid.spark.stream.operator import OUTPUT, StreamOperator
+from cepheid.spark.stream.operator import OUTPUT
+from cepheid.spark.stream.shipped_operator import ShippedOperator
 from cepheid.spark.stream.state.pending import BucketWork
 from cepheid.spark.workers import BUCKET, PAYLOAD, Pack
 
@@ -48,5 +49,5 @@ def operated_by(
         packed = packed.unionByName(told(lines, bucket_ids, BUCKET, PAYLOAD))
         if has_history:
             packed = packed.unionByName(cells(lines))
-    operated = packed.groupBy(BUCKET).transformWithStateInPandas(StreamOperator(work), OUTPUT, "append", "EventTime")
+    operated = packed.groupBy(BUCKET).transformWithStateInPandas(ShippedOperator(work), OUTPUT, "append", "EventTime")
     return operated.observe(observed, *counted())

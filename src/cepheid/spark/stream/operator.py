@@ -1,7 +1,7 @@
 """The stateful operator of a stream: called by Spark once for each bucket that has rows or whose timer has fired.
 
 In: cells of packed rows, and the watermark. Out: rows of (kind, payload), the payload a table as Arrow IPC, and one row
-of counts for each call. Made by `plan`, runs in Spark's Python workers.
+of counts for each call. Travels as a `ShippedOperator`, runs in Spark's Python workers.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from cepheid.spark.stream.poison import Handled, handle
 from cepheid.spark.stream.state.format import MAGIC, table_bytes
 from cepheid.spark.stream.state.pending import Bucket, BucketWork
 from cepheid.spark.stream.state.store import BucketStore, Head, Saved
+from cepheid.spark.stream.state.variables import Variables
 from cepheid.spark.stream.time import REASON, REASONS, TIME, from_spark, timer_for, watermark_after
 from cepheid.spark.workers import PAYLOAD
 
@@ -54,9 +55,13 @@ class StreamOperator(StatefulProcessor):
         self.work = work
 
     def init(self, handle: StatefulProcessorHandle) -> None:
+        self.begin(handle, Variables(handle))
+
+    def begin(self, handle: StatefulProcessorHandle, variables: Variables) -> None:
+        """Go to work with state variables that are declared (see `shipped_operator`)."""
         take_code()
         self.handle = handle
-        self.store = BucketStore(handle, self.work)
+        self.store = BucketStore(variables, self.work)
 
     def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:
         cells = [cell for frame in rows for cell in frame.iloc[:, -1]]  # pandas renames columns

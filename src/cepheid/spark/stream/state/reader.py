@@ -24,6 +24,7 @@ from cepheid.spark.stream.state.bucket import BucketRuns
 from cepheid.spark.stream.state.saved import SavedBuckets, saved_rows
 from cepheid.spark.stream.state.store import BucketStore
 from cepheid.spark.stream.state.totals import Totals, totals
+from cepheid.spark.stream.state.variables import Variables
 
 SHOWN = 1_000
 """Partial matches of one cohort that are listed, at most."""
@@ -120,7 +121,7 @@ class StateReader:
         rows = [row.asDict() for row in saved_rows(self._session, self._checkpoint).collect()]
         work = self._plan.work(self._timeouts)
         for number, state in SavedBuckets().add(rows).buckets.items():
-            yield BucketStore(state, work).load(number)[1]
+            yield BucketStore(Variables(state), work).load(number)[1]
 
 
 __all__ = ["StateReader"]

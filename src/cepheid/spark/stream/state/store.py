@@ -1,7 +1,7 @@
 """How a bucket is kept in Spark's state store, at a cost that follows what a micro-batch brings.
 
-In: the handle of a stateful processor. Out: the live bucket, as it was when the last micro-batch was committed. Called
-by `operator`, and by `reader` with a checkpoint that is only read.
+In: the state variables of a stateful processor. Out: the live bucket, as it was when the last micro-batch was
+committed. Called by `operator`, and by `reader` with a checkpoint that is only read.
 
 What is kept of a bucket:
 
@@ -26,15 +26,15 @@ import uuid
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol
+from typing import Any, Generic
 
 import pyarrow as pa
-from pyspark.sql.types import BinaryType, IntegerType, LongType, StructField, StructType
 
 from cepheid.errors import StateError
 from cepheid.spark.stream.checkpoint.identity import Identity
 from cepheid.spark.stream.state.format import read, table_bytes, table_from, written
 from cepheid.spark.stream.state.pending import AnyBucket, Bucket, BucketWork
+from cepheid.spark.stream.state.variables import Variables
 
 PIECE = 1 << 20
 """Bytes of a base in one value of the state store."""
@@ -86,42 +86,16 @@ class _Remembered:
     size: int
 
 
-_VALUE = StructType([StructField("value", BinaryType())])
 _MEMORY: OrderedDict[str, _Remembered] = OrderedDict()
 """Live buckets of this worker by their birth, the least recently used first."""
 
 
-class Value(Protocol):
-    """A state variable with one value."""
-
-    def get(self) -> Any: ...
-    def update(self, newValue: Any, /) -> None: ...
-
-
-class Values(Protocol):
-    """A state variable with a value for each key."""
-
-    def getValue(self, key: Any, /) -> Any: ...
-    def updateValue(self, key: Any, value: Any, /) -> None: ...
-    def removeKey(self, key: Any, /) -> None: ...
-
-
-class Handle(Protocol):
-    """Where state variables come from: Spark's handle, or a checkpoint that is only read."""
-
-    def getValueState(self, stateName: str, schema: StructType, /) -> Value: ...
-    def getMapState(self, stateName: str, userKeySchema: StructType, valueSchema: StructType, /) -> Values: ...
-
-
 class BucketStore(Generic[AnyBucket]):
-    """The state variables of the operator; they always speak of the bucket that Spark is at."""
+    """Reads and writes the bucket that the state variables speak of."""
 
-    def __init__(self, handle: Handle, work: BucketWork[AnyBucket]) -> None:
+    def __init__(self, variables: Variables, work: BucketWork[AnyBucket]) -> None:
         self.work = work
-        # Schemas as types: Spark would ask the JVM to read a text, for each task anew.
-        self.head = handle.getValueState("head", _VALUE)
-        self.base = handle.getMapState("base", StructType([StructField("piece", IntegerType())]), _VALUE)
-        self.journal = handle.getMapState("journal", StructType([StructField("step", LongType())]), _VALUE)
+        self.head, self.base, self.journal = variables.head, variables.base, variables.journal
 
     def load(self, bucket_id: int) -> tuple[Head, AnyBucket]:
         """The bucket as it was committed last, or an empty one."""
