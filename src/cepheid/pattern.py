@@ -315,8 +315,8 @@ class Pattern(PatternForms):
         rows, keys, steps = frame_of(self.tree, events, partition_by, order)
         if rows.isStreaming:
             raise InputError(
-                "why() was given a stream.\n  Ask about a batch of its rows: spark.read instead of readStream; and of "
-                "a query that runs: found.why(query)."
+                "why() was given a stream.\n  Give it a batch of the same rows, with spark.read instead of readStream; "
+                "or ask about a running query: found.why(query)."
             )
         return Why(inquire(self.tree, rows, keys, order, key, engine_options(Limits()), most, nulls, steps).account)
 

@@ -173,7 +173,7 @@ class FoundRows(Found):
     def _question(self, key: Mapping[str, Any] | None = None, most_rows: int = MOST_ROWS) -> Question:
         search = self._search
         if not search.events.table.column_names:
-            raise InputError("there are no rows, and so no columns to ask about.\n  Look at what was read.")
+            raise InputError("there are no rows, so there are no columns to ask about.\n  Check the input.")
         return Question(search.tree, search.events, search.order_by, search.nulls, key, most_rows)
 
     @cached_property

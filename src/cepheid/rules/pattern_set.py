@@ -286,7 +286,7 @@ def made_rule(
         asked, labels = Asked.of(measures, None, "one"), names(tags or None, "tags")
         if isinstance(pattern, RowPattern):
             if asked.measures:
-                raise InputError("measures are given beside a row pattern.\n  Write them as MEASURES in its clause.")
+                raise InputError("a row pattern has its own measures.\n  Write them as MEASURES in its clause.")
             return RowRule(name, _with_key(pattern.model, partition_by), severity, labels, place)
         pattern.check()
         key = key_of(pattern.tree, partition_by)
@@ -307,7 +307,7 @@ def _checked(rule: object) -> AnyRule:
     if isinstance(rule, RowRule):
         return rule
     if not isinstance(rule, Rule):
-        raise InputError(f"a set is made of {rule!r}.\n  Give a dict from name to pattern.")
+        raise InputError(f"{rule!r} is not a rule.\n  Give a dict from name to pattern.")
     for name, text in rule.measures:
         check_text(text, f"measure {name!r}")
     return rule
