@@ -178,13 +178,13 @@ class FoundRows(Found):
 
     @cached_property
     def broken_table(self) -> pa.Table:
-        """The runs that ended otherwise than by time: the key, what each took, the `reason` and the `event`."""
+        """The runs that something other than time ended: the key, what each took, the `reason` and the `event`."""
         events, automaton = self._prepared()
         return broken(automaton, events, self._columns())
 
     @property
     def broken(self) -> list[dict[str, Any]]:
-        """The runs that ended otherwise than by time, as dicts."""
+        """The runs that something other than time ended, as dicts."""
         return listed(self.broken_table, "broken_table")
 
     @cached_property
