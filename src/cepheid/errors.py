@@ -27,7 +27,8 @@ class MalformedPatternError(CepheidError, ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Marked:
-    """What a `ConditionError` says, without the text that it shows, and the characters it points at (end exclusive)."""
+    """The problem of a `ConditionError`, without the text that it shows, and the characters it points at (end
+    exclusive)."""
 
     problem: str
     text: str
@@ -55,7 +56,7 @@ class SkipError(CepheidError, RuntimeError):
 
 
 class LimitError(CepheidError, RuntimeError):
-    """The limit on runs, or on matches of one event, was exceeded; nothing was dropped."""
+    """A limit was exceeded, for instance on runs or on matches of one event (see `Limits`). Nothing was dropped."""
 
 
 class StateError(CepheidError, RuntimeError):

@@ -23,11 +23,12 @@ Nulls: TypeAlias = Literal["error", "drop"]
 Shuffle: TypeAlias = Literal["packed", "spark"]
 Time: TypeAlias = Literal["event", "arrival"]
 Keys: TypeAlias = str | Iterable[str] | Mapping[str, str | Mapping[str, str]] | None
-"""What `partition_by` takes: columns, or for each key an expression, the same for all elements or one for each."""
+"""What `partition_by` takes: columns; or a dict with an SQL expression for each key, one for all elements or one for
+each."""
 
 LARGEST = 2**63 - 1
 MOST_BUCKETS = 100_000
-"""A bucket is a task of Spark's, and Spark plans tasks one by one."""
+"""A bucket is a Spark task, and Spark plans tasks one by one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,10 +40,10 @@ class Limits:
     max_matches_per_event: int = 1_000_000
     """Matches that one event completes."""
     max_state_bytes: int | None = None
-    """Memory of the partial matches of one bucket, and of matches not handed over yet; None: an eighth of the memory
-    that the process may have (of the machine, the container or the worker)."""
+    """Memory of the runs of one bucket, and of matches not handed over yet. None means an eighth of the memory that the
+    process may have (of the machine, the container or the worker)."""
     max_steps: int = 20_000_000
-    """Row patterns: how often the search for one match may go back and try another way, beyond what is linear."""
+    """Row patterns: how often the search for one match may backtrack, beyond what is linear."""
     max_bucket_bytes: int = 1 << 30
     """Spark batch: the size of a bucket in a worker's memory."""
 
@@ -99,7 +100,7 @@ EVERYTHING = Asked()
 
 
 class SingleLimits(TypedDict, total=False):
-    """Limits given one by one, which are stronger than those of `limits=`."""
+    """Limits given one by one, which override those of `limits=`."""
 
     max_runs: int
     max_matches_per_event: int
@@ -107,7 +108,7 @@ class SingleLimits(TypedDict, total=False):
 
 
 class Further(SingleLimits, total=False):
-    """The arguments of `Pattern.match` that only one kind of DataFrame knows, and single limits."""
+    """The arguments of `Pattern.match` that apply to only one kind of DataFrame, and single limits."""
 
     buckets: int | None
     shuffle: Shuffle
@@ -162,7 +163,7 @@ def count(given: object, argument: str) -> int:
 
 
 def bucket_count(given: object) -> int | None:
-    """How many buckets the keys are spread over, where the caller says so."""
+    """The number of buckets that the caller gave, checked; None if none was given."""
     if given is None:
         return None
     number = count(given, "buckets")
@@ -175,7 +176,7 @@ def bucket_count(given: object) -> int | None:
 
 
 def one_of(given: object, argument: str, known: tuple[str, ...], remedy: str) -> None:
-    """Refuse what is none of a few words."""
+    """Refuse a value that is not one of a few words."""
     if not isinstance(given, str) or given not in known:
         words = " nor ".join(f'"{word}"' for word in known)
         raise InputError(f"{argument}={_shown(given)} is neither {words}.\n  {remedy}")
@@ -256,7 +257,7 @@ def _is_column(given: object) -> bool:
 
 
 def _shown(given: object) -> str:
-    """A value in an error: short, and with its type where that is what is wrong."""
+    """A value as an error shows it: short, and with its type if the type is what is wrong."""
     text = repr(given)
     text = text if len(text) <= 60 else f"{text[:60]}…"
     return text if isinstance(given, str | int | float) or given is None else f"{text} ({type(given).__name__})"

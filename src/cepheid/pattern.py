@@ -80,13 +80,14 @@ class Pattern(PatternForms):
         """Find the pattern in rows in memory: dicts, a pandas DataFrame or an Arrow table.
 
         `partition_by` names the columns whose values all events of a match share; leave it out if the pattern names
-        them itself. A dict gives a key by step: `{"ip": {"a": "host_ip", "b": "source_ip"}}`. `events` may be a dict as
-        well, with a table for each element. `order_by` names the time of the events, then columns that break ties;
-        without it, rows are taken in the order given. Rows with NULL in these columns are an error; `nulls="drop"`
-        drops them instead. The end of the rows is the end of the input: everything that still waits is decided.
+        them itself. A dict gives a key by step: `{"ip": {"a": "host_ip", "b": "source_ip"}}`. `events` may also be a
+        dict, with a table for each element. `order_by` names the time of the events, then columns that break ties;
+        without it, rows keep the order in which you give them. Rows with NULL in these columns are an error;
+        `nulls="drop"` drops them instead. The end of the rows is the end of the input: everything that still waits is
+        decided.
 
         `measures`, `columns` and `rows` shape the result as in `match`. `time_zone` is what Spark calls the session's
-        time zone: its clock is read by `HOUR(ts)`, and by `TIMESTAMP '…'` where the text names no zone.
+        time zone: `HOUR(ts)` reads its clock, and so does a `TIMESTAMP '…'` whose text names no zone.
 
         >>> from cepheid import Pattern
         >>> rise = Pattern.begin("low").followed_by("high").where("price > 2 * LAST(low.price)").within(10)
@@ -130,12 +131,14 @@ class Pattern(PatternForms):
         limits: Limits | None = None,
         **single: Unpack[SingleLimits],
     ) -> pa.Table:
-        """How many matches end with each event of rows in memory, as an Arrow table: a row for each event that ends
-        any, with the partition columns, `end_time`, `matches`, and for each measure its total over all of these
-        matches. Measures must be COUNT or SUM over one variable. The arguments are those of `match_events`.
+        """Count the matches that end with each event of rows in memory.
 
-        With `no_skip` the matches are counted without being built, so that there may be billions of them; where
-        `explain` says that each partial match is kept by itself, they are built and then counted.
+        The Arrow table has a row for each event that ends any match: the partition columns, `end_time`, `matches`, and
+        for each measure its total over these matches. Measures must be COUNT or SUM over one variable. The arguments
+        are those of `match_events`.
+
+        With `no_skip` the matches are counted without being built, so there may be billions of them. If `explain` says
+        that each run is kept by itself, they are built and then counted.
 
         >>> from cepheid import Pattern
         >>> rise = Pattern.begin("low").where("price < 5").followed_by_any("high").where("price > 5").within(10)
@@ -174,7 +177,7 @@ class Pattern(PatternForms):
     ) -> FoundInDataFrame | FoundInStream:
         """Find the pattern in a DataFrame, batch or streaming: `.matches` and `.timeouts` are lazy DataFrames.
 
-        `events`, `partition_by` and `order_by` are as in `match_events`, with DataFrames for tables, but `order_by` is
+        `events`, `partition_by` and `order_by` are as in `match_events`, with DataFrames as tables. `order_by` is
         required; its first column is the time. Rows with NULL in these columns are an error that shows them;
         `nulls="drop"` drops them instead.
 
@@ -207,7 +210,7 @@ class Pattern(PatternForms):
                 f"time={further['time']!r} needs a streaming DataFrame: the rows of a batch do not arrive one by "
                 "one.\n  Leave it out; order_by names the time of the events."
             )
-        for name in ("watermark", "max_ahead", "id"):  # what a batch has no use for
+        for name in ("watermark", "max_ahead", "id"):  # these do not apply to a batch
             others.pop(name, None)
         return self.match_batch(events, **common, nulls=nulls, **others)
 
@@ -265,10 +268,10 @@ class Pattern(PatternForms):
         """Like `match`, for streaming DataFrames only: matches, timeouts, late and rejected rows are streams, and
         `.start(...)` runs one query for all of them.
 
-        An event may lag up to `watermark` behind the latest one ("10 seconds" if the stream has no watermark of its
-        own). Events further ahead of the clock than `max_ahead` are rejected. With `time="arrival"`, events are handled
-        as they arrive, at the time of their micro-batch. `id` identifies conditions that are Spark Columns, so that
-        saved state is never used with different ones.
+        An event may lag up to `watermark` behind the latest one ("10 seconds" unless the stream already has a
+        watermark). Events further ahead of the clock than `max_ahead` are rejected. With `time="arrival"`, events are
+        handled as they arrive, at the time of their micro-batch. `id` identifies conditions that are Spark Columns, so
+        that saved state is never used with different ones.
         """
         from cepheid.spark.stream.found import FoundInStream
         from cepheid.spark.stream.plan import StreamPlan
@@ -295,10 +298,10 @@ class Pattern(PatternForms):
         most_rows: int = 10_000,
         nulls: Nulls = "error",
     ) -> Why:
-        """Say why the pattern finds what it finds in a batch DataFrame, or in rows in memory, and not more.
+        """Explain why the pattern finds what it finds in a batch DataFrame, or in rows in memory, and not more.
 
-        Conditions are counted over all rows, by one job. Runs are followed one by one for the `key` asked for, as in
-        `key={"tag": "watch"}`, or else for a few keys in which the most elements have events; `most_rows` bounds how
+        One job counts the conditions over all rows. Runs are followed one by one, for the given `key`, such as
+        `key={"tag": "watch"}`, or else for a few keys in which the most elements have events; `most_rows` limits how
         many of their rows. For rows in memory this is `match_events(…).why()`.
         """
         from cepheid.explain.why.document import Why
@@ -315,8 +318,8 @@ class Pattern(PatternForms):
         rows, keys, steps = frame_of(self.tree, events, partition_by, order)
         if rows.isStreaming:
             raise InputError(
-                "why() was given a stream.\n  Ask about a batch of its rows: spark.read instead of readStream; and of "
-                "a query that runs: found.why(query)."
+                "why() was given a stream.\n  Give it a batch of the same rows, with spark.read instead of readStream; "
+                "or ask about a running query: found.why(query)."
             )
         return Why(inquire(self.tree, rows, keys, order, key, engine_options(Limits()), most, nulls, steps).account)
 
@@ -332,8 +335,8 @@ class Pattern(PatternForms):
         limits: Limits | None = None,
         **further: Unpack[Further],
     ) -> Callable[[DataFrame], DataFrame]:
-        """The matches as a step in a chain: `df.transform(pattern.as_transform(partition_by=…, order_by=…))`. The
-        arguments are those of `match`."""
+        """Return a function from events to matches, for a chain of transformations:
+        `df.transform(pattern.as_transform(partition_by=…, order_by=…))`. The arguments are those of `match`."""
         known_arguments(further, self.as_transform, Further.__annotations__)
         return lambda events: (
             self.match(

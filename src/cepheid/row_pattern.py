@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class RowPattern:
-    """What is between the parentheses of MATCH_RECOGNIZE: SQL:2016's patterns of rows.
+    """A row pattern of SQL:2016: what the parentheses of MATCH_RECOGNIZE contain.
 
     >>> from cepheid import RowPattern
     >>> falls = RowPattern.parse('''
@@ -41,7 +41,7 @@ class RowPattern:
 
     @classmethod
     def parse(cls, text: str) -> RowPattern:
-        """Read a clause. An error shows the place that is wrong."""
+        """Read a clause. An error points at the mistake."""
         from cepheid.match_recognize import read
         from cepheid.rowpattern.binding import bind
 
@@ -54,9 +54,9 @@ class RowPattern:
     def match_events(self, rows: object, *, limits: Limits | None = None) -> FoundRowPatterns:
         """Find the row pattern in rows in memory: dicts, a pandas DataFrame or an Arrow table.
 
-        `.matches` are the rows of the result as dicts, `.matches_table` the same as an Arrow table. Without ORDER BY
-        rows are taken in the order given. Expressions may use the functions that Cepheid computes itself; with `match`
-        all of Spark's.
+        `.matches` are the rows of the result as dicts, `.matches_table` the same as an Arrow table. Without ORDER BY,
+        rows keep the order in which you give them. Expressions may use the functions that Cepheid computes itself; with
+        `match` they may use all of Spark's.
         """
         from cepheid.rows.row_patterns import match_rows
 
@@ -72,15 +72,16 @@ class RowPattern:
         watermark: str | None = None,
         max_ahead: str | None = None,
     ) -> FoundInDataFrame | FoundInStream:
-        """Find the row pattern in a DataFrame: `.matches` is the lazy DataFrame that MATCH_RECOGNIZE means.
+        """Find the row pattern in a DataFrame, batch or streaming: `.matches` is a lazy DataFrame with the result of
+        MATCH_RECOGNIZE.
 
-        Keys are spread over `buckets`, each matched by one task; their number follows the size of the input if not
-        given. A bucket is held in a worker's memory, up to `limits.max_bucket_bytes`. With `shuffle="spark"` Spark
-        sorts the rows itself: slower, for keys that are larger than that.
+        Keys are spread over `buckets`, each matched by one task; by default their number follows the size of the input.
+        A bucket is held in a worker's memory, up to `limits.max_bucket_bytes`. With `shuffle="spark"` Spark sorts the
+        rows instead, which is slower but has no such limit.
 
-        On a streaming DataFrame rows are matched in the order of time, after the watermark has passed them: `watermark`
-        says how late a row may come (10 seconds), unless the stream has a watermark of its own, and `max_ahead` how far
-        ahead of the clock its time may lie (1 hour). The result also has `.late`, `.rejected` and
+        On a streaming DataFrame, rows are matched in the order of time, after the watermark has passed them.
+        `watermark` says how late a row may arrive ("10 seconds" unless the stream already has a watermark), and
+        `max_ahead` how far ahead of the clock its time may lie ("1 hour"). The result also has `.late`, `.rejected` and
         `.start(matches=…, checkpoint=…)`.
         """
         from cepheid.spark.session import require_dataframe
@@ -117,14 +118,14 @@ class RowPattern:
         return draw(self.model, format)
 
     def to_json(self) -> str:
-        """The clause as JSON text, without loss."""
+        """Write the clause as JSON text, without loss."""
         from cepheid.match_recognize.json_format import to_json
 
         return to_json(self.model)
 
     @classmethod
     def from_json(cls, text: str) -> RowPattern:
-        """The row pattern that `to_json` wrote."""
+        """Read a row pattern that `to_json` wrote."""
         from cepheid.match_recognize.json_format import from_json
 
         return cls(from_json(text))
@@ -145,8 +146,8 @@ class RowPattern:
 def sql(text: str, spark: SparkSession | None = None, /, **tables: Any) -> DataFrame:
     """Run a Spark query with any number of MATCH_RECOGNIZE clauses, wherever a table is allowed.
 
-    `tables` are DataFrames that the query can use by these names, besides Spark's own tables and views. Everything but
-    the clauses is Spark's. Without `spark`, the session is that of the tables, or the active one.
+    `tables` are DataFrames that the query can use by these names, in addition to Spark's own tables and views.
+    Everything except the clauses is Spark's SQL. Without `spark`, the session is that of the tables, or the active one.
     """
     from cepheid.spark.queries import run
 

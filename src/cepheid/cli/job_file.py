@@ -270,7 +270,7 @@ def _history(data: dict[str, Any]) -> History | None:
     given = dict(data["history"])
     seam = given.pop("seam", None)
     if given.get("stream"):
-        raise InputError("[history]: stream = true.\n  A history is a batch; the stream is under [source].")
+        raise InputError("[history]: stream = true, but a history is a batch.\n  Describe the stream under [source].")
     if "sources" in data:
         raise InputError("[history] is for one [source], not for [sources].\n  Let the streams read it first.")
     if "schema" not in given and "schema" in data["source"]:

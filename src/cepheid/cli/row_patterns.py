@@ -69,7 +69,7 @@ def _checked(job: Job) -> dict[str, Any]:
         if name not in (*_ARGUMENTS, *limits):
             raise InputError(
                 f"[match]: {name} is not for MATCH_RECOGNIZE, whose clause says what is matched.\n"
-                f"  Leave it out; known here are {', '.join((*_ARGUMENTS, 'max_bucket_bytes'))}."
+                f"  Leave it out. You can use: {', '.join((*_ARGUMENTS, 'max_bucket_bytes'))}."
             )
     given = {name: value for name, value in job.match.items() if name in _ARGUMENTS}
     return given | {"limits": Limits(**limits)}

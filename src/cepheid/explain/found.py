@@ -173,18 +173,18 @@ class FoundRows(Found):
     def _question(self, key: Mapping[str, Any] | None = None, most_rows: int = MOST_ROWS) -> Question:
         search = self._search
         if not search.events.table.column_names:
-            raise InputError("there are no rows, and so no columns to ask about.\n  Look at what was read.")
+            raise InputError("there are no rows, so there are no columns to ask about.\n  Check the input.")
         return Question(search.tree, search.events, search.order_by, search.nulls, key, most_rows)
 
     @cached_property
     def broken_table(self) -> pa.Table:
-        """The runs that ended otherwise than by time: the key, what each took, the `reason` and the `event`."""
+        """The runs that something other than time ended: the key, what each took, the `reason` and the `event`."""
         events, automaton = self._prepared()
         return broken(automaton, events, self._columns())
 
     @property
     def broken(self) -> list[dict[str, Any]]:
-        """The runs that ended otherwise than by time, as dicts."""
+        """The runs that something other than time ended, as dicts."""
         return listed(self.broken_table, "broken_table")
 
     @cached_property

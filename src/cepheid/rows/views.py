@@ -2,10 +2,10 @@
 only the rows that concern it.
 
 In: the distinct conditions of several patterns as words of bits (`Signed`), a pattern's tables, and which bits are its
-own. Out: the rows that concern it, and the columns that the engine reads of them. Called where sets of rules are
-matched, in memory and in Spark's workers.
+own. Out: the rows that concern it, and the columns that the engine reads of them. Called by the code that matches sets
+of rules, in memory and in Spark's workers.
 
-Leaving rows out is sound where `why_all_rows_travel` says so: such a row satisfies no condition of the pattern, and
+Leaving rows out is sound if `why_all_rows_travel` says so: such a row satisfies no condition of the pattern, and
 nothing in the pattern looks at rows that satisfy none.
 """
 
@@ -25,7 +25,7 @@ from cepheid.engine.columns import Columns, columns_of
 from cepheid.engine.tables.model import Tables
 
 Words: TypeAlias = Mapping[int, npt.NDArray[np.uint64]]
-"""The bits of all conditions, 64 in a word: arrays of words by number. A word that is not there has no bits."""
+"""The bits of all conditions, 64 in a word: arrays of words by number. A missing word has no bits."""
 WORD = 64
 ALWAYS = -1
 """The number of a condition that holds for every event, and so needs no bit."""
@@ -33,16 +33,16 @@ ALWAYS = -1
 
 @dataclass(frozen=True)
 class Signed:
-    """Rows with their bits. Rows that satisfy the same conditions are of one sort, whose bits are here once: what a
-    rule asks is asked of sorts, and its cost follows the rows that concern it."""
+    """Rows with their bits. Rows that satisfy the same conditions are of one sort, whose bits are stored once. A rule
+    is evaluated on sorts, so its cost depends on the rows that concern it."""
 
     sorts: Integers | None
-    """The sort of each row; None if each row is a sort of its own."""
+    """The sort of each row; None if each row is a separate sort."""
     words: Words
     """The bits of each sort."""
 
     def holding(self, wanted: Mapping[int, int]) -> npt.NDArray[np.bool_] | None:
-        """The sorts that have one of some bits, given by word; None if the words are not there."""
+        """The sorts that have at least one of the given bits, by word; None if all of these words are missing."""
         satisfied = [self.words[word] & np.uint64(mask) for word, mask in wanted.items() if word in self.words]
         if not satisfied:
             return None
@@ -52,7 +52,7 @@ class Signed:
         return np.asarray(together != 0)
 
     def rows(self, wanted: Mapping[int, int]) -> Integers:
-        """The rows that have one of some bits, in their order."""
+        """The rows that have at least one of the given bits, in their order."""
         sorts = self.holding(wanted)
         if sorts is None:
             return np.zeros(0, np.int64)
@@ -65,7 +65,7 @@ class Signed:
         return np.sort(np.concatenate([order[bounds[sort] : bounds[sort + 1]] for sort in chosen]))
 
     def of_rows(self, values: npt.NDArray[np.uint64], rows: Integers) -> npt.NDArray[np.uint64]:
-        """What belongs to sorts, for some rows."""
+        """The values of some rows, from the values of sorts."""
         return values[rows] if self.sorts is None else values[self.sorts[rows]]
 
     def of(self, rows: Integers, words: Collection[int]) -> Signed:
@@ -136,15 +136,15 @@ def masks_of(bits: Sequence[int]) -> dict[int, int]:
 
 
 class PackedBits:
-    """Words of bits in the making. Bits go to arrays of bytes first: a pass over bytes costs an eighth of one over
-    words, and there is one for each condition."""
+    """Words of bits while they are built. Bits go to arrays of bytes first: a pass over bytes costs an eighth of one
+    over words, and there is one pass for each condition."""
 
     def __init__(self, words: int, count: int) -> None:
         self._bytes = [np.zeros(count, np.uint8) for _ in range(words * WORD // 8)]
         self._count = count
 
     def put(self, number: int, satisfied: npt.NDArray[np.bool_]) -> None:
-        """The bit of one condition, which has none yet."""
+        """Set the bit of one condition, which must not be set yet."""
         self._bytes[number // 8] |= satisfied.view(np.uint8) << np.uint8(number % 8)
 
     def words(self) -> list[npt.NDArray[np.uint64]]:

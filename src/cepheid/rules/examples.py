@@ -66,7 +66,7 @@ def example_of(given: object, number: int, order_by: tuple[str, ...], rule: AnyR
         raise InputError("it is not a section.\n  Write [[examples]], then events = […] and matches = […].")
     for key, value in given.items():
         if key not in _KEYS or not isinstance(value, _KEYS[key]):
-            raise InputError(f"{key} = {value!r} is not what it may be.\n  It has: {', '.join(_KEYS)}.")
+            raise InputError(f"{key} = {value!r} is not allowed here.\n  An example has: {', '.join(_KEYS)}.")
     if "events" not in given or "matches" not in given:
         raise InputError("it needs events and matches.\n  For none, write matches = [].")
     for place, event in enumerate(given["events"], start=1):

@@ -52,7 +52,7 @@ class PatternSet:
         *,
         partition_by: str | Iterable[str] | None = None,
     ) -> None:
-        """Patterns by name, or rules. `partition_by` is the key of patterns that do not name one themselves."""
+        """Make a set of patterns by name, or of rules. `partition_by` is the key of patterns that name none."""
         made: list[AnyRule] = []
         if isinstance(rules, Mapping):
             made = [made_rule(name, pattern, partition_by) for name, pattern in rules.items()]
@@ -76,33 +76,34 @@ class PatternSet:
         severity: str | None = None,
         tags: str | Iterable[str] = (),
     ) -> PatternSet:
-        """The set with one more rule: a `Pattern`, or its text in the printed notation, as SASE or as JSON; or a
-        `RowPattern`, or the text of its clause, which has its own measures.
+        """Return the set with one more rule.
 
-        `partition_by` names the columns whose values all events of a match share. `measures` are computed for each
-        match; `severity` and `tags` are reported with it.
+        The rule is a `Pattern`, or its text in the printed notation, as SASE or as JSON. It may also be a `RowPattern`,
+        or the text of its clause, which has its own measures. `partition_by` names the columns whose values all events
+        of a match share. `measures` are computed for each match; `severity` and `tags` are reported with it.
         """
         rule = made_rule(name, pattern, partition_by, measures, severity, tags)
         return PatternSet([*self._rules.values(), rule])
 
     def remove(self, name: str) -> PatternSet:
-        """The set without one of its rules."""
+        """Return the set without one of its rules."""
         self[name]
         return PatternSet([rule for rule in self if rule.name != name])
 
     @classmethod
     def from_directory(cls, path: str | PathLike[str]) -> PatternSet:
-        """The rules of all files `*.toml` in a directory and below it. If some are wrong, the error lists them all."""
+        """Read the rules from all files `*.toml` in a directory and its subdirectories. If some are wrong, the error
+        lists them all."""
         from cepheid.rules.directory import Directory
 
         return Directory(path).read().whole()
 
     @classmethod
     def from_table(cls, rows: object) -> PatternSet:
-        """The rules of a table, a row each: a Spark DataFrame, a pandas DataFrame, an Arrow table or dicts.
+        """Read the rules from a table, one per row: a Spark DataFrame, a pandas DataFrame, an Arrow table or dicts.
 
-        The columns `name` and `text` are needed; `partition_by`, `severity`, `tags` and `type_column` are read if they
-        are there. Keys and tags are arrays, or strings with commas.
+        The columns `name` and `text` are required; `partition_by`, `severity`, `tags` and `type_column` are optional.
+        Keys and tags are arrays, or strings with commas.
         """
         from cepheid.rules.tables import rules_of
 
@@ -164,13 +165,13 @@ class PatternSet:
         buckets: int | None = None,
         limits: Limits | None = None,
     ) -> RulesInDataFrame:
-        """Find all rules in a batch DataFrame, in one pass: `.matches` is a lazy DataFrame. Streams go to
+        """Find all rules in a batch DataFrame, in one pass: `.matches` is a lazy DataFrame. For streams, use
         `match_stream`.
 
-        A match of any rule is one row: `rule`, the columns of all keys (NULL where a rule has another key), `match_id`,
+        Each match is one row: `rule`, the columns of all keys (NULL where a rule has another key), `match_id`,
         `start_time`, `end_time`, `events` (an array of `variable`, `sequence` and `event`), `measures` (a map of
         strings), `severity` and `tags`. `found["name"]` is what `Pattern.match` returns for that rule. `columns`
-        selects what events show; the other arguments are those of `Pattern.match_batch`.
+        selects the columns that events show; the other arguments are those of `Pattern.match_batch`.
         """
         from cepheid.spark.rules.batch import RulesInDataFrame, RulesPlan
         from cepheid.spark.session import require_dataframe
@@ -198,8 +199,8 @@ class PatternSet:
     ) -> RulesInStream:
         """Find all rules in a streaming DataFrame: `.start(…)` runs one query for all of them.
 
-        The rows are those of `match`, with the moment `at` which each was decided. `buckets` is the number for each
-        distinct key. The other arguments are those of `Pattern.match_stream`.
+        The rows are those of `match`, with the moment `at` which each was decided. `buckets` is the number of buckets
+        for each distinct key. The other arguments are those of `Pattern.match_stream`.
         """
         from cepheid.spark.rules.found import RulesInStream
         from cepheid.spark.rules.stream_plan import RulesStreamPlan
@@ -215,15 +216,15 @@ class PatternSet:
         return RulesInStream(plan)
 
     def explain(self) -> Explanation:
-        """Explain what the rules share: keys, conditions, and how they run together. Print it."""
+        """Explain which keys and conditions the rules share, and how they run together. Print it."""
         from cepheid.explain.rules import explain_rules
 
         self._refuse_empty()
         return explain_rules(tuple(self))
 
     def diagram(self, format: Literal["svg", "mermaid", "dot", "text"] = "svg") -> Diagram:
-        """Draw which rules share which conditions and keys, as the other diagrams (`Pattern.diagram`) are drawn. Many
-        rules are put together: those whose most common condition is the same."""
+        """Draw which rules share which conditions and keys, in the formats of `Pattern.diagram`. If there are many
+        rules, those with the same most common condition are drawn as one box."""
         from cepheid.explain.diagram.rules import draw
 
         self._refuse_empty()
@@ -271,7 +272,7 @@ def made_rule(
     tags: str | Iterable[str] = (),
     place: str = "",
 ) -> AnyRule:
-    """A rule from what a user gives, checked."""
+    """Make a rule of what a user gives, and check it."""
     if not isinstance(name, str) or not name.strip() or name != name.strip():
         raise InputError(f'the name of a rule is {name!r}.\n  Give text without blanks around it: "theft".')
     with named(f"rule {name!r}" + (f" ({place})" if place else "")):
@@ -286,7 +287,7 @@ def made_rule(
         asked, labels = Asked.of(measures, None, "one"), names(tags or None, "tags")
         if isinstance(pattern, RowPattern):
             if asked.measures:
-                raise InputError("measures are given beside a row pattern.\n  Write them as MEASURES in its clause.")
+                raise InputError("a row pattern has its own measures.\n  Write them as MEASURES in its clause.")
             return RowRule(name, _with_key(pattern.model, partition_by), severity, labels, place)
         pattern.check()
         key = key_of(pattern.tree, partition_by)
@@ -294,7 +295,7 @@ def made_rule(
 
 
 def _with_key(clause: Clause, partition_by: str | Iterable[str] | None) -> Clause:
-    """The clause with the key that is given beside it, where it has none itself."""
+    """The clause; if it has no key, with the one that was given separately."""
     keys = names(partition_by, "partition_by")
     if not keys or clause.partition_by:
         return clause
@@ -307,7 +308,7 @@ def _checked(rule: object) -> AnyRule:
     if isinstance(rule, RowRule):
         return rule
     if not isinstance(rule, Rule):
-        raise InputError(f"a set is made of {rule!r}.\n  Give a dict from name to pattern.")
+        raise InputError(f"{rule!r} is not a rule.\n  Give a dict from name to pattern.")
     for name, text in rule.measures:
         check_text(text, f"measure {name!r}")
     return rule

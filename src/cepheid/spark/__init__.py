@@ -28,7 +28,7 @@ if tuple(int(part) for part in _version.split(".")[:2]) < OLDEST:
 
 
 def __getattr__(name: str) -> Any:
-    """What users need, imported when they do: workers import this package, too."""
+    """Import what users need only when they use it, because workers import this package too."""
     if name == "SESSION_OPTIONS":
         from cepheid.spark.session import SESSION_OPTIONS
 

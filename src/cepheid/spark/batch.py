@@ -68,7 +68,7 @@ class Found:
 
     @cached_property
     def broken(self) -> DataFrame:
-        """The runs that ended otherwise than by time, with the `reason` and the `event` that ended each.
+        """The runs that something other than time ended, with the `reason` and the `event` that ended each.
 
         Every run is followed one by one, which is slow: for a sample of keys, see `pattern.why`.
         """
@@ -80,12 +80,12 @@ class Found:
         return unmatched_rows(self._plan)
 
     def counts(self) -> DataFrame:
-        """How many matches end with each event, as a lazy DataFrame: the partition columns, `end_time`, `matches`, and
-        for each measure its total over all of these matches. A row for each event that ends any.
+        """Count the matches that end with each event.
 
-        Measures must be COUNT or SUM over one variable. With `no_skip` the matches are counted without being built, so
-        there may be billions of them; where `explain` says that each partial match is kept by itself, they are built
-        and then counted.
+        The lazy DataFrame has a row for each event that ends any match: the partition columns, `end_time`, `matches`,
+        and for each measure its total over these matches. Measures must be COUNT or SUM over one variable. With
+        `no_skip` the matches are counted without being built, so there may be billions of them. If `explain` says that
+        each run is kept by itself, they are built and then counted.
         """
         return self._plan.counts()
 

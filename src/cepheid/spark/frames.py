@@ -57,7 +57,7 @@ def order_columns(schema: StructType, arrow: pa.Schema, names: tuple[str, ...]) 
     """The order: the time first, then plain columns that break ties."""
     if not names:
         raise InputError(
-            "order_by is missing: the rows of a DataFrame have no order of their own.\n"
+            "order_by is missing: the rows of a DataFrame have no order by themselves.\n"
             '  Name the time of the events first, then columns that break ties: order_by=["ts", "id"].'
         )
     found = distinct_columns(schema.names, names, "order_by")

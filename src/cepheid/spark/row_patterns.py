@@ -273,7 +273,7 @@ class BatchRowPlan(RowPatternPlan):
         """What the workers give, of rows that Spark sorts."""
         if self.tables is None:
             raise InputError(
-                'shuffle="spark" is not possible here: the reference evaluator runs this row pattern, and wants all '
+                'shuffle="spark" is not possible here: the reference evaluator runs this row pattern, and needs all '
                 "rows of a key at once.\n  Leave shuffle= out."
             )
         mask = self.mask()

@@ -1,6 +1,6 @@
 """A set of rules on a batch DataFrame: the plan, and what comes back.
 
-In: rules, a DataFrame, the order. Out: `FoundInDataFrame`, whose DataFrames are lazy.
+In: rules, a DataFrame, the order. Out: `RulesInDataFrame`, whose DataFrames are lazy.
 
 The plan: one scan. Spark computes the bucket of each row by each distinct key, and what only Spark can; the workers
 compute a bit for each distinct condition and pack the rows that some rule wants into cells, by key and bucket; Spark

@@ -1,7 +1,7 @@
 """What a set of rules finds in a stream: the face that users see.
 
 In: a plan. Out: one query for all rules and outputs, which may follow a source of rules that changes. Made by
-`PatternSet.match`.
+`PatternSet.match_stream`.
 """
 
 from __future__ import annotations
@@ -47,18 +47,19 @@ class RulesInStream:
     ) -> RulesQuery:
         """Start one query for all rules, and return it. The arguments are those of `FoundInStream.start`, and:
 
-        With another set of rules on the same checkpoint, rules that are unchanged keep their runs, new ones begin with
-        the events that come, removed ones go, and changed ones begin anew; `query.changes` says what happened. A key
-        that no earlier rule had needs a checkpoint of its own.
+        You can start another set of rules on the same checkpoint: unchanged rules keep their runs, new ones start with
+        the events that arrive from then on, changed ones start again, and removed ones are dropped. `query.changes`
+        says what happened. A key that no earlier rule had needs its own checkpoint.
 
-        `rules=directory("rules/")` follows the files of a directory: a change is taken up between two micro-batches, in
-        this process. A rule that cannot be used is left out: it goes to `rejected_rules` (`file`, `reason`), to the log
-        `cepheid.rules` and to `query.rejected`, and the others go on.
+        `rules=directory("rules/")` follows the files of a directory: a change takes effect between two micro-batches,
+        in this process. A rule that cannot be used goes to `rejected_rules` (`file`, `reason`), to the log
+        `cepheid.rules` and to `query.rejected`. Its last correct version keeps running; if there is none, it is left
+        out. The other rules are not affected.
 
-        `history` is a batch DataFrame with the columns of the stream, or a function that gives one. At the first start
-        its events come before those of the stream, up to the `seam`. Later it is read for rules that are new or
-        changed: these see each event once, whether it is in the history, or the stream reads it from then on, or both.
-        A function is called each time, so that it finds the latest events.
+        `history` is a batch DataFrame with the columns of the stream, or a function that returns one. At the first
+        start its events are handled before those of the stream, up to the `seam`. Later it is read for rules that are
+        new or changed. These see each event once, whether it is in the history, or the stream reads it from then on, or
+        both. A function is called each time, so that it can return the latest events.
         """
         before = history_given(history, seam)
         sinks = {MATCHES: matches, TIMEOUTS: timeouts, LATE: late, REJECTED: rejected}

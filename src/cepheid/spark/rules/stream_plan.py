@@ -134,7 +134,7 @@ class RulesStreamPlan:
                 known = "; ".join(", ".join(key) or "no key" for key in registry.keys)
                 raise StateError(
                     f"rule {name!r} has the key {', '.join(own) or 'of all rows'}, but the checkpoint "
-                    f"has the keys: {known}.\n  A new key needs a checkpoint of its own: start a second query for it."
+                    f"has the keys: {known}.\n  A new key needs its own checkpoint: start a second query for it."
                 )
 
     def identity(self, timeouts: bool) -> Identity:
@@ -398,6 +398,6 @@ def _refuse_columns(plan: StreamPlan) -> None:
     for predicate in plan.automaton.predicates:
         if any(isinstance(node, SparkColumn) for node in walk(predicate.own_event)):
             raise InputError(
-                "a condition is a Spark Column, which has no text that saved state could be compared by.\n"
+                "a condition is a Spark Column, which has no text to compare with that of the saved state.\n"
                 "  Write it as SQL text."
             )

@@ -28,8 +28,8 @@ from cepheid.spark.stream.why import WhyStream, why_stream
 class FoundInStream:
     """What a pattern finds in a stream: one streaming DataFrame per output, or one query for all outputs.
 
-    `matches`, `timeouts`, `broken`, `unmatched`, `late`, `rejected` and `counts()` are for queries of your own, each
-    with its own state. `start` runs all outputs in one query with one state, and can flush.
+    Use `matches`, `timeouts`, `broken`, `unmatched`, `late`, `rejected` and `counts()` in your own queries, each with
+    its own state. `start` runs all outputs in one query with one state, and can flush.
     """
 
     def __init__(self, plan: StreamPlan) -> None:
@@ -46,23 +46,23 @@ class FoundInStream:
         return self._output(TIMEOUTS)
 
     def counts(self) -> DataFrame:
-        """How many matches end with each event: the partition columns, `end_time`, the moment `at` which they were
-        decided, `matches`, and for each measure its total over all of these matches. Measures must be COUNT or SUM over
-        one variable. With `no_skip` no match is built for that; where `explain` says that each partial match is kept by
-        itself, they are."""
+        """One row per event that ends any match: the partition columns, `end_time`, the moment `at` which the matches
+        were decided, their number `matches`, and for each measure its total over them. Measures must be COUNT or SUM
+        over one variable. With `no_skip` the matches are counted without being built, unless `explain` says that each
+        run is kept by itself."""
         return self._output(TALLIES)
 
     @cached_property
     def broken(self) -> DataFrame:
-        """One row per run that ended otherwise than by time, with the `reason` and the `event` that ended it.
+        """One row per run that something other than time ended, with the `reason` and the `event` that ended it.
 
-        Every run is followed one by one beside the match, which is slow: tens of thousands of events a second.
+        Every run is followed one by one while matching, which is slow: tens of thousands of events a second.
         """
         return self._output(BROKEN)
 
     @cached_property
     def unmatched(self) -> DataFrame:
-        """The events that are in no match, unchanged: each when the window that begins with it is over."""
+        """The events that are in no match, unchanged. Each is reported when the window that begins with it is over."""
         return self._output(UNMATCHED)
 
     @cached_property
@@ -72,7 +72,7 @@ class FoundInStream:
 
     @cached_property
     def rejected(self) -> DataFrame:
-        """The events that could not be used, unchanged, with the reason."""
+        """The events that cannot be used, unchanged, with the reason."""
         return self._output(REJECTED)
 
     def start(
@@ -99,25 +99,25 @@ class FoundInStream:
         `trigger` is the time between micro-batches, such as `"10 seconds"`, or `"available now"`, or what Spark's
         `DataStreamWriter.trigger` takes, such as `{"processingTime": "10 seconds"}`.
 
-        `counts` takes the rows of `counts()`; a query has a sink for them or for `matches`, not for both.
+        `counts` is the sink for the rows of `counts()`; a query has a sink for them or for `matches`, not for both.
 
-        `broken` and `unmatched` cost state and time, and are looked for only if they have a sink. A checkpoint goes on
-        with those that it began with.
+        `broken` and `unmatched` cost state and time, and are tracked only if they have a sink. A checkpoint keeps the
+        choice of its first start.
 
-        With `flush`, the query processes everything available and then ends the input: whatever still waits is decided,
-        the query stops, and the checkpoint cannot be used again. `start` returns when that is done.
+        With `flush`, the query processes everything available and then ends the input: everything that still waits is
+        decided, the query stops, and the checkpoint cannot be used again. `start` returns when that is done.
 
         `on_error` says what happens if an event exceeds a limit or its conditions cannot be computed: `"stop"` stops
         the query; `"skip_moment"` rejects all events of its key at its time; `"skip_key"` also drops the runs of that
         key. The last two report it in `rejected`.
 
-        With `idle`, such as `"30 seconds"`, time moves on with the clock once no event has arrived for that long: the
-        watermark becomes the present minus its delay. So timeouts and negations at the end are decided although the
+        With `idle`, such as `"30 seconds"`, time follows the clock once no event has arrived for that long: the
+        watermark becomes the present minus its delay. So timeouts and negations at the end are decided even if the
         whole source is silent. Older events that arrive later are late.
 
-        `history` is a batch DataFrame with the columns of the stream: its events come first, and then the stream goes
-        on. `seam` is the moment before which the history counts and from which on the stream does; by default it is
-        right after the last event of the history. A restart goes on without reading the history again.
+        `history` is a batch DataFrame with the columns of the stream. Its events are handled first, then those of the
+        stream. `seam` is the moment at which the stream takes over: before it the history counts, from then on the
+        stream. By default it is right after the last event of the history. A restart does not read the history again.
         """
         sinks = {MATCHES: matches, TALLIES: counts, TIMEOUTS: timeouts, LATE: late, REJECTED: rejected}
         sinks |= {BROKEN: broken, UNMATCHED: unmatched}
@@ -127,18 +127,18 @@ class FoundInStream:
         return started(self.plan.looking_for(given), how)
 
     def migrate(self, checkpoint: str, *, buckets: int) -> None:
-        """Give the state in a checkpoint more buckets. Its query must have been stopped; `start` goes on with it.
+        """Give the state in a checkpoint more buckets. Stop its query first; the next `start` continues with them.
 
         The number must be a multiple of the number of buckets that the state has. `cepheid migrate` does the same
-        without your program, where the checkpoint keeps the pattern.
+        without your program, if the checkpoint keeps the pattern.
         """
         migrate(self.plan, Checkpoint(self.plan.session, checkpoint), buckets)
 
     def why(self, query: StreamingQuery) -> WhyStream:
         """Say what became of the events in the latest micro-batches of a query that `start` returned: handled, late,
-        rejected, wanted by no condition, waiting for the watermark.
+        rejected, irrelevant, or waiting for the watermark.
 
-        To find out which condition is never true, ask `pattern.why` of a batch of the same events.
+        To find out which condition is never true, ask `pattern.why` about a batch of the same events.
         """
         return why_stream(accounts(query))
 
@@ -149,7 +149,7 @@ class FoundInStream:
     def _output(self, kind: str) -> DataFrame:
         plan = self.plan.looking_for((kind,))
         require_rocksdb(plan.session)
-        # Several patterns may meet in one query, where each name of counts may occur once.
+        # Several patterns may share a query, in which each name of counts may occur only once.
         observed = f"{kind}.{plan.name or plan.tables(kind == TIMEOUTS).fingerprint[:8]}"
         operated = plan.operated(timeouts=kind == TIMEOUTS, observed=observed, counts=kind == TALLIES)
         return plan.rows_of(kind)(operated)

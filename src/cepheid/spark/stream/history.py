@@ -63,7 +63,7 @@ def history_given(rows: object, seam: object) -> Given | None:
     """The arguments of a start."""
     if rows is None and seam is not None:
         raise InputError(
-            f"seam={seam!r} is where a history ends, and there is none.\n  Give history=, or leave it out."
+            f"seam={seam!r} says where a history ends, and there is none.\n  Give history=, or leave seam= out."
         )
     return None if rows is None else Given(rows, seam)
 
@@ -83,8 +83,8 @@ def bring(plan: PlanWithHistory, place: Checkpoint, given: Given | None, timeout
         return None
     if place.has_begun():
         raise StateError(
-            "this checkpoint was begun without a history, which comes before everything else.\n"
-            "  Leave history= out to go on; or start with a new checkpoint."
+            "this checkpoint was begun without a history, which must come before everything else.\n"
+            "  Leave history= out to continue, or start with a new checkpoint."
         )
     history = checked(plan, given.rows)
     seam = None if given.seam is None else seam_of(plan, given.seam)

@@ -123,12 +123,12 @@ class StreamPlan(Plan):
             if counts:
                 raise InputError(
                     f"{kind}: a query that counts matches builds none, and so does not know which rows they took.\n"
-                    "  Start a second query, with a sink for matches and a checkpoint of its own."
+                    "  Start a second query with its own checkpoint and a sink for matches."
                 )
         if UNMATCHED in leftovers and self.automaton.window is None:
             raise InputError(
                 "unmatched: the pattern has no window, so a later event may always complete a match with a row.\n"
-                "  Add within(...); or write the stream down and ask a batch for what is unmatched."
+                "  Add within(...); or store the stream and look for unmatched rows in a batch."
             )
 
     @property
@@ -161,8 +161,8 @@ class StreamPlan(Plan):
             )
         if given is not None and self.steps is not None:
             raise InputError(
-                "history= is for one table, and here elements have tables or keys of their own.\n"
-                "  Write the history where the streams read it, and let them read it first."
+                "history= is for one table, but the elements have their own tables or keys.\n"
+                "  Put the history where the streams read it, so that they read it first."
             )
         self.seam = bring(self, place, given, timeouts, self.identity(timeouts).to_json())
 
@@ -342,7 +342,7 @@ class StreamPlan(Plan):
         )
         if has_column and name is None:
             raise InputError(
-                "a condition is a Spark Column, which has no text that saved state could be compared by.\n"
+                "a condition is a Spark Column, which has no text to compare with that of the saved state.\n"
                 '  Give the pattern an id, match(..., id="v1"), and another one whenever a condition changes.'
             )
         return name
@@ -351,8 +351,8 @@ class StreamPlan(Plan):
         if self.automaton.window is None:
             warnings.warn(
                 "the pattern has no window: on a stream, runs may wait forever and the state can grow "
-                "without bound. Add within(...), or accept it knowingly where the skip strategy past_last_event keeps "
-                "one run a key.",
+                "without bound. Add within(...), or accept it if the skip strategy past_last_event keeps one run per "
+                "key.",
                 stacklevel=5,
             )
 
@@ -361,6 +361,6 @@ class StreamPlan(Plan):
         for name in added:
             if name in taken:
                 raise InputError(
-                    f"the output {kind!r} has a column {name!r} of its own, and so have the events ({taken[name]!r}).\n"
+                    f"the output {kind!r} adds a column {name!r}, but the events already have {taken[name]!r}.\n"
                     "  Rename the events' column."
                 )

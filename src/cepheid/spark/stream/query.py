@@ -141,7 +141,7 @@ def started(
     if MATCHES in how.sinks and TALLIES in how.sinks:
         raise InputError(
             "both matches and counts have a sink, but a query either builds matches or counts them.\n"
-            "  Start a second query for the counts, with a checkpoint of its own."
+            "  Start a second query for the counts, with its own checkpoint."
         )
     with failures_told(how.checkpoint):
         place = Checkpoint(plan.session, how.checkpoint)
@@ -255,7 +255,7 @@ def refuse_another(session: SparkSession, place: Checkpoint) -> None:
         name = running[known].name
         raise StateError(
             f"a query{'' if name is None else f' {name!r}'} runs on the checkpoint {place.path!r} already ({known}).\n"
-            "  Stop it first; or give this one a checkpoint of its own."
+            "  Stop it first, or give this one its own checkpoint."
         )
 
 
@@ -263,9 +263,9 @@ def require_rocksdb(session: SparkSession) -> None:
     """Refuse a session whose state store cannot hold the state of a query that a user starts."""
     if session.conf.get(PROVIDER, "") != ROCKSDB:
         raise InputError(
-            f"Spark keeps the state of streams by {session.conf.get(PROVIDER, 'its default')}, "
+            f"Spark keeps the state of streams in {session.conf.get(PROVIDER, 'its default')}, "
             "which cannot hold a pattern's state.\n"
-            f'  Set spark.conf.set("{PROVIDER}", "{ROCKSDB}") first; start() does so itself.'
+            f'  Call spark.conf.set("{PROVIDER}", "{ROCKSDB}") first; start() does so itself.'
         )
 
 

@@ -30,8 +30,8 @@ _NUMBERS = count()
 class FoundRowsInStream:
     """What a row pattern finds in a stream.
 
-    `matches`, `late` and `rejected` are for queries of your own, each with its own state. `start` runs all outputs in
-    one query with one state, and can flush.
+    Use `matches`, `late` and `rejected` in your own queries, each with its own state. `start` runs all outputs in one
+    query with one state, and can flush.
     """
 
     def __init__(self, plan: RowStreamPlan) -> None:
@@ -39,7 +39,7 @@ class FoundRowsInStream:
 
     @cached_property
     def matches(self) -> DataFrame:
-        """The table that MATCH_RECOGNIZE is: partition columns, measures and, with ALL ROWS, all other columns."""
+        """The result of MATCH_RECOGNIZE: partition columns, measures and, with ALL ROWS, all other columns."""
         self.refuse_the_end()
         return self._output(MATCHES)
 
@@ -71,9 +71,9 @@ class FoundRowsInStream:
         """Start one query for all outputs that have a sink, and return it.
 
         `trigger`, `flush`, `idle`, `history` and `seam` are those of `Pattern.match(...).start`: a flush ends the
-        input, so that `$` and open matches are decided; a history is what came before the stream. `on_error` says what
+        input, which decides `$` and open matches; a history has the rows before the stream. `on_error` says what
         happens if a row exceeds a limit or its conditions cannot be computed: `"stop"` stops the query, `"skip_key"`
-        puts the rows of its key that are at hand out as rejected.
+        rejects the rows of its key that are at hand.
         """
         if not flush:
             self.refuse_the_end()

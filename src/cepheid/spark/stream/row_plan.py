@@ -52,8 +52,9 @@ class RowStreamPlan(RowPatternPlan):
         self.time = EventTime(rows, (self._time_column(),), timing)
         if self.tables is None:
             raise InputError(
-                "this row pattern is run by the reference evaluator, which wants all rows at once and so cannot follow "
-                "a stream.\n  The log says what the engine cannot compute. Rewrite that part, or run it on batches."
+                "only the reference evaluator can run this row pattern, and it needs all rows at once, so it cannot "
+                "follow a stream.\n  The log says what the engine cannot compute. Rewrite that part, or run it on "
+                "batches."
             )
         self.buckets_given = buckets
         configured = int(self.session.conf.get("spark.sql.shuffle.partitions", "200") or 200)

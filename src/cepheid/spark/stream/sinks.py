@@ -1,11 +1,11 @@
-"""What writes the outputs of a stream, one micro-batch after the other.
+"""The sinks that write the outputs of a stream, one micro-batch after the other.
 
 In: a sink as a user gives it, and the columns of its output. Out: a function of the rows of a micro-batch and its
 number. Called by `query`.
 
-A micro-batch that is replayed after a failure has the same number and gives the same rows, so each sink writes a
-micro-batch in a way that a second time changes nothing: files go to a directory of their own, a table keeps the rows
-that it has, rows in memory replace those of that number, and a function is told the number.
+A micro-batch that is replayed after a failure has the same number and gives the same rows. So each sink writes a
+micro-batch in such a way that a second write changes nothing: files go to a separate directory, a table keeps the rows
+that it has, rows in memory replace those of that number, and a function is given the number.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Sink: TypeAlias = str | Files | Table | Function
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """One output of a stream: its name, its columns, and those that tell its rows apart, if any do."""
+    """One output of a stream: its name, its columns, and those that identify its rows, if any do."""
 
     kind: str
     schema: StructType
@@ -39,7 +39,7 @@ class Output:
 
 
 def writer(session: SparkSession, output: Output, sink: Sink, checkpoint: str) -> Function:
-    """What writes one output."""
+    """The function that writes one output."""
     if isinstance(sink, Files):
         return WrittenFiles(sink, checkpoint).begun(session, output)
     if isinstance(sink, Table):
@@ -58,7 +58,7 @@ def writer(session: SparkSession, output: Output, sink: Sink, checkpoint: str) -
 
 
 class Memory:
-    """Rows kept in this process, as a temporary view: for looking at and for tests."""
+    """Rows kept in this process, as a temporary view: for a look at the rows, and for tests."""
 
     def __init__(self, session: SparkSession, view: str) -> None:
         self.session = session
@@ -66,7 +66,7 @@ class Memory:
         self.batches: dict[int, pa.Table] = {}
 
     def begun(self, output: Output) -> Memory:
-        """The view as it is before anything was found."""
+        """Create the view, which is empty before anything is found."""
         self.session.createDataFrame([], output.schema).createOrReplaceTempView(self.view)
         return self
 
@@ -78,10 +78,10 @@ class Memory:
 
 @dataclass
 class WrittenFiles:
-    """Writes each micro-batch to a directory of its own, over whatever an earlier try left there.
+    """Writes each micro-batch to a separate directory, and overwrites what an earlier attempt left there.
 
-    The name of a directory is no `name=value`: a reader would take that for a column, and a column of that name in the
-    rows would be lost.
+    The name of a directory does not have the form `name=value`: a reader would take that for a column, and a column of
+    that name in the rows would be lost.
     """
 
     files: Files
@@ -89,7 +89,7 @@ class WrittenFiles:
     query_id: str | None = None
 
     def begun(self, session: SparkSession, output: Output) -> WrittenFiles:
-        """Files without rows, so that an output which stays empty can be read."""
+        """Write files without rows, so that an output that stays empty can be read."""
         self._write(session.createDataFrame([], output.schema), "no-rows", "ignore")
         return self
 
@@ -105,7 +105,7 @@ class WrittenFiles:
 
 @dataclass
 class MergedTable:
-    """Adds the rows whose key the table does not have yet; a second time changes nothing."""
+    """Adds the rows whose key the table does not have yet, so a second write changes nothing."""
 
     name: str
     key: tuple[str, ...]

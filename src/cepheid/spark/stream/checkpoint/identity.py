@@ -78,7 +78,7 @@ class Identity:
             return cls(**given)
         except (ValueError, TypeError, KeyError) as error:
             raise StateError(
-                f"{what} is damaged: {saved[:60]!r} does not say whose state it is.\n"
+                f"{what} is damaged: {saved[:60]!r} does not say what the state belongs to.\n"
                 "  Restore the checkpoint from a complete copy, or start with a new checkpoint."
             ) from error
 

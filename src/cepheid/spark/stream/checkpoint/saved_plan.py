@@ -59,8 +59,8 @@ def kept_plan(checkpoint: Checkpoint) -> StreamPlan:
         kept = json.loads(text)
         if "clause" in kept:
             raise StateError(
-                f"the checkpoint {checkpoint.path!r} belongs to a MATCH_RECOGNIZE clause: it keeps rows that are still "
-                "open, no partial matches to list and no buckets to divide."
+                f"the checkpoint {checkpoint.path!r} belongs to a MATCH_RECOGNIZE clause: it keeps the rows of open "
+                "matches; it has no runs to list, and its buckets cannot be divided."
             )
         rows = checkpoint.session.createDataFrame([], StructType.fromJson(kept["schema"]))
         with warnings.catch_warnings():
