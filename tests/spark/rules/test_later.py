@@ -154,7 +154,7 @@ def test_what_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     feed = Feed(tmp_path)
     feed.write(("x", "a", 1))
     rules = PatternSet({"pair": PAIR}, partition_by="key")
-    with pytest.raises(InputError, match="seam='now' is where a history ends, and there is none"):
+    with pytest.raises(InputError, match="seam='now' says where a history ends, and there is none"):
         run(spark, feed, rules, 0, seam="now")
     with pytest.raises(InputError, match="history is of type int"):
         run(spark, feed, rules, 0, history=lambda: 7)

@@ -131,7 +131,7 @@ def test_a_changed_type_is_refused_with_the_difference_and_the_choices(stream: S
         (
             "identity",
             "no JSON",
-            "the identity of the checkpoint .* is damaged: 'no JSON' does not say whose",
+            "the identity of the checkpoint .* is damaged: 'no JSON' does not say what the state belongs to",
         ),
         ("identity", '{"pattern": "f1", "buckets": [0]}', "has format 1, this version of Cepheid reads format 2"),
         ("plan", "{}", "the plan that the checkpoint .* keeps is damaged"),

@@ -144,5 +144,5 @@ def test_a_history_comes_before_the_stream(ticker: Ticker) -> None:
     ticker.put(("x", 9, 8), ("y", 10, 1))
     assert ticker.run(**brought) == [("x", 1, 9, 5, 4), ("y", 1, 4, 3, 2)]
     assert ticker.run(flush=True) == [("x", 1, 9, 5, 4), ("y", 1, 4, 3, 2), ("y", 2, 5, 1, 3)]
-    with pytest.raises(InputError, match="seam='2025-01-01' is where a history ends, and there is none"):
+    with pytest.raises(InputError, match="seam='2025-01-01' says where a history ends, and there is none"):
         ticker.run(seam="2025-01-01")
