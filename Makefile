@@ -8,7 +8,7 @@ LINTED := src tests bench experiments examples scripts
 PARALLEL := -n 3
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-oldest test-packages test-cluster lint types imports unit conformance search negation docs notebooks format lock java install clean
+.PHONY: help demo test test-all test-oldest test-packages test-cluster checks lint types imports prepared unit conformance search negation docs notebooks format lock java install clean
 
 help:
 	@echo "make demo         install into $(VENV) and run the main job"
@@ -36,7 +36,12 @@ help:
 demo: java install
 	@$(VENV)/bin/cepheid demo
 
-test: java lint types imports unit
+# The checks of the sources take one core, and what tests need first the other.
+test: java install
+	@$(MAKE) --no-print-directory -j 2 --output-sync checks prepared
+	@$(MAKE) --no-print-directory unit
+
+checks: lint types imports
 
 # What needs minutes, another Spark or FlinkCEP's jars is not part of continuous integration.
 test-all: test test-oldest test-packages test-cluster
@@ -62,11 +67,14 @@ types: install
 imports: install
 	$(VENV)/bin/lint-imports
 
-# The kernel is compiled first, once: the tests' processes would otherwise all do it at the same time.
-unit: install
-	@$(VENV)/bin/python -c "from cepheid.engine.row_patterns import warm_up; warm_up()" & \
-	$(VENV)/bin/python -c "from cepheid.engine.matcher import warm_up; warm_up(compact=True)" && wait
+unit: prepared
 	$(RUN) pytest $(PARALLEL) $(ARGS)
+
+# The kernel is compiled first, once: the tests' processes would otherwise all do it at the same time.
+prepared: install
+	@$(VENV)/bin/python -c "from cepheid.engine.row_patterns import warm_up; warm_up()" & \
+	$(VENV)/bin/python tests/shared_classes.py & \
+	$(VENV)/bin/python -c "from cepheid.engine.matcher import warm_up; warm_up(compact=True)" && wait
 
 ENGINE := reference
 conformance: install

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from hypothesis import settings
+from shared_classes import SHORT_LIVED, java_options
 
 try:
     from xdist.scheduler import LoadScopeScheduling
@@ -24,9 +25,8 @@ except ImportError:  # without xdist there is one process for all
 WITHOUT_SESSION = ("test_another_process", "test_leftovers", "test_merged_table", "test_operator", "test_row_bucket")
 """Modules of tests/spark that need no session, or start processes with one of their own."""
 
-# JVMs that live for seconds or minutes should not spend them on compiling well.
-for name in ("SPARK_SUBMIT_OPTS", "SPARK_LAUNCHER_OPTS"):
-    os.environ.setdefault(name, "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+os.environ.setdefault("SPARK_SUBMIT_OPTS", java_options())
+os.environ.setdefault("SPARK_LAUNCHER_OPTS", SHORT_LIVED)
 os.environ.setdefault("CEPHEID_DEBUG", "1")  # the kernel's invariants are asserted, in Spark's workers too
 settings.register_profile("ci", derandomize=True, deadline=None)
 settings.register_profile("search", derandomize=False, deadline=None, max_examples=5_000)

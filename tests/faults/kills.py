@@ -21,8 +21,10 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parent))
 
+import shared_classes
 from comparing import accounts, compare, rejected
 from job import SLOW_START
 
@@ -31,8 +33,8 @@ NOON = datetime(2025, 1, 1, 12)
 OVER = "has been ended by flush=True"
 SIZE = 60
 """Events of a file."""
-SHORT_LIVED = {"JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
-"""For a JVM that lives for seconds: it should not spend them on compiling well."""
+SHORT_LIVED = {"JDK_JAVA_OPTIONS": shared_classes.SHORT_LIVED, "SPARK_SUBMIT_OPTS": shared_classes.java_options()}
+"""For a JVM that lives for seconds."""
 
 
 @dataclass

@@ -1,0 +1,63 @@
+"""The classes that Spark's JVM loads, in a file that the JVMs of the tests begin with: `python tests/shared_classes.py`.
+
+Some tests start a JVM of their own, and loading Spark's classes from its jars is a quarter of what such a test costs.
+The JVM itself checks that the file belongs to it and to the jars, and ignores one that does not.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from datetime import datetime, timedelta
+from pathlib import Path
+
+ARCHIVE = Path(__file__).parents[1] / "build" / "spark-classes.jsa"
+SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""JVMs that live for seconds or minutes should not spend them on compiling well."""
+
+
+def java_options() -> str:
+    """For a JVM of a test, as Spark's scripts take them: without blanks in a path."""
+    if " " in str(ARCHIVE) or not ARCHIVE.exists():
+        return SHORT_LIVED
+    return f"{SHORT_LIVED} -Xlog:disable -XX:SharedArchiveFile={ARCHIVE}"
+
+
+def write() -> None:
+    """Run a bit of everything, a batch and a stream, and let the JVM write down what it has loaded."""
+    import pyspark
+
+    if " " in str(ARCHIVE) or (shutil.which("java") is None and "JAVA_HOME" not in os.environ):
+        return
+    jars = Path(pyspark.__file__).parent / "jars"
+    if ARCHIVE.exists() and ARCHIVE.stat().st_mtime > jars.stat().st_mtime:
+        return
+    ARCHIVE.parent.mkdir(exist_ok=True)
+    ARCHIVE.unlink(missing_ok=True)
+    os.environ["SPARK_SUBMIT_OPTS"] = f"{SHORT_LIVED} -Xlog:disable -XX:ArchiveClassesAtExit={ARCHIVE}"
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    from pyspark.sql import SparkSession
+
+    from cepheid import Pattern
+
+    builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+    builder = builder.config("spark.ui.showConsoleProgress", "false")
+    spark = builder.config("spark.sql.shuffle.partitions", "2").getOrCreate()
+    spark.sparkContext.setLogLevel("OFF")
+    noon = datetime(2025, 1, 1, 12)
+    rows = [{"key": "k", "ts": noon + timedelta(seconds=second), "name": "ab"[second % 2]} for second in range(10)]
+    pattern = Pattern.begin("a").where("name = 'a'").followed_by("b").where("name = 'b'").within("1 hour")
+    with tempfile.TemporaryDirectory() as place:
+        spark.createDataFrame(rows).write.json(f"{place}/events")
+        events = spark.read.schema("key string, ts timestamp, name string").json(f"{place}/events")
+        pattern.match(events, partition_by="key", order_by="ts").matches.collect()
+        arriving = spark.readStream.schema(events.schema).json(f"{place}/events")
+        live = pattern.match(arriving, partition_by="key", order_by="ts", watermark="1 second")
+        live.start(matches="memory", checkpoint=f"{place}/checkpoint", flush=True)
+        spark.stop()
+
+
+if __name__ == "__main__":
+    write()
