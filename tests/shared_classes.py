@@ -1,4 +1,4 @@
-"""The classes that Spark's JVM loads, in a file that the JVMs of the tests begin with: `python tests/shared_classes.py`.
+"""The classes that Spark's JVM loads, in a file that JVMs of tests begin with: `python tests/shared_classes.py`.
 
 Some tests start a JVM of their own, and loading Spark's classes from its jars is a quarter of what such a test costs.
 The JVM itself checks that the file belongs to it and to the jars, and ignores one that does not.
