@@ -112,7 +112,7 @@ class RowValues:
 
 def is_true(values: pa.Array) -> Mask:
     """Where truth values are true."""
-    result: Mask = values.fill_null(False).to_numpy(zero_copy_only=False).astype(bool)
+    result: Mask = values.fill_null(False).to_numpy(zero_copy_only=False).astype(bool, copy=False)
     return result
 
 

@@ -229,15 +229,15 @@ def partition_codes(table: pa.Table, partition_by: tuple[str, ...], encoded: fro
 
 
 def codes_by_number(column: pa.ChunkedArray) -> tuple[Integers, int] | None:
-    """A number per row from 0 on, in the order of the keys, and how many numbers there may be; None unless the keys are
-    integers that lie close together. To look each key up costs ten times as much."""
+    """A number per row, not below 0, in the order of the keys, and above all of them how many there may be; None unless
+    the keys are integers that lie close together. To look each key up costs ten times as much."""
     if not pa.types.is_integer(column.type) or column.null_count or not len(column):
         return None
     least, most = pc.min_max(column).as_py().values()
     if most - least >= 4 * len(column):
         return None
     numbers = column.cast(pa.int64()).combine_chunks().to_numpy(zero_copy_only=False)
-    return numbers - least, most - least + 1
+    return (numbers, most + 1) if 0 <= most - least <= most < 4 * len(column) else (numbers - least, most - least + 1)
 
 
 def _encoded(column: pa.Array, name: str) -> tuple[Integers, int]:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from cepheid.conditions.expression import Expression
@@ -67,11 +69,22 @@ class RowWork:
         computed here."""
         if self.tables is None:
             return None
-        if MASK not in values.source.column_names:
-            return np.array([values.holds(condition) for condition in self.tables.own]).T
         numbers = range(len(self.tables.variables))
-        bits = values.column(MASK).to_numpy(zero_copy_only=False)
+        if MASK in values.source.column_names:
+            bits = values.column(MASK).to_numpy(zero_copy_only=False)
+        else:
+            bits = self._bits(values, self.tables)
         return np.array([bits >> bits.dtype.type(number) & 1 != 0 for number in numbers]).T
+
+    @staticmethod
+    def _bits(values: RowValues, tables: RowTables) -> npt.NDArray[np.unsignedinteger[Any]]:
+        """A bit for each variable whose own part holds. Computed before the rows are in order, so that one byte of each
+        is put in order, not the columns that conditions read."""
+        unordered = RowValues(values.source, values.bounds, values.computed)
+        bits = np.zeros(len(values), np.min_scalar_type((1 << len(tables.own)) - 1))
+        for number, condition in enumerate(tables.own):
+            bits |= unordered.holds(condition).astype(bits.dtype) << bits.dtype.type(number)
+        return bits if values.order is None else bits[values.order]
 
 
 @dataclass(frozen=True)
@@ -94,7 +107,7 @@ class MatchSortedRows(RowWork):
     where it likes: of its last key the scan goes on with the next part, and keeps the rows that can still matter."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        yield from self.in_parts(gathered(batches))
+        yield from self.in_parts(part.combine_chunks() for part in gathered(batches))
 
     def in_parts(self, parts: Iterable[pa.Table]) -> Iterator[pa.RecordBatch]:
         """What comes out of the parts, one after the other."""
