@@ -81,7 +81,7 @@ def test_values_travel_narrow_and_come_back(data: st.DataObject, kind: pa.DataTy
     """One cell alone, and several that need different widths put together, in one piece."""
     value = st.none() | VALUES[kind] if nulls else VALUES[kind]
     parts = data.draw(st.lists(st.lists(value, min_size=1, max_size=4), min_size=1, max_size=3))
-    tables = [pa.table({"value": pa.array(values, kind), "other": values}) for values in parts]
+    tables = [pa.table({"value": pa.array(values, kind), "place": range(len(values))}) for values in parts]
     cells = [cells_of(narrowed(table), [0, table.num_rows], ("value",))[0].as_buffer() for table in tables]
     for table, cell in zip(tables, cells, strict=True):
         back = rows_of(cell)
