@@ -4,7 +4,8 @@ In: how many rows, and in the environment `SQL_ORACLES`, a directory with `run.s
 `flink/run.sh` (Flink SQL; `FLINK_JARS`), which read queries as JSON lines. Out: rows per CPU second of each. An engine
 that is not given, or that refuses the query, has no figure. Called by `row_patterns`.
 
-Starting an engine costs seconds, so each is run twice, with few rows and with many; the difference is what counts.
+Starting an engine costs seconds, and until its code is compiled it is slow; Cepheid is measured warm, too. So each is
+run twice, with few rows and with many, and the difference is what counts.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-FEW = 20_000
+FEW = 2_000_000
+"""Rows of the run that is deducted: enough for an engine to have compiled what it runs."""
 PER_KEY = 100
 MADE = "mod({n} * mod({n}, 30011) + {n}, 65521)"
 """Numbers in disorder, by arithmetic that all engines have."""
@@ -79,10 +81,11 @@ def peers(clause: str, rows: int) -> dict[str, tuple[float, list[Any]]]:
     ):
         if jars not in os.environ:
             continue
-        few, _ = _cpu(Path(place) / script, make(clause, FEW))
+        fewer = min(FEW, rows // 2)
+        few, _ = _cpu(Path(place) / script, make(clause, fewer))
         many, answer = _cpu(Path(place) / script, make(clause, rows))
         if answer is not None and many > few:
-            found[name] = (rows - FEW) / (many - few), answer
+            found[name] = (rows - fewer) / (many - few), answer
     return found
 
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cepheid.spark import workers
-from cepheid.spark.cells import cells_of, narrowed, rows_of
+from cepheid.spark.cells import bytes_of, cells_of, joined, narrowed, opened, rows_of
 from cepheid.spark.workers import BUCKET, PAYLOAD, Pack, PackByNumber, largest_key, mask_width
 
 ROWS = st.lists(
@@ -66,23 +66,52 @@ INTEGERS = {
 }
 
 
-@given(st.data(), st.sampled_from(list(INTEGERS)))
-def test_integers_travel_narrow_and_come_back(data: st.DataObject, kind: pa.DataType) -> None:
-    values = data.draw(st.lists(st.none() | INTEGERS[kind], min_size=1, max_size=4))
-    rows = pa.table({"value": pa.array(values, kind)})
-    [cell] = cells_of(narrowed(rows), [0, len(values)], ())
-    assert rows_of(cell.as_buffer()).equals(rows)
+NEAR_THE_LEAST = st.sampled_from([-(2**63) + near for near in (0, 1, 127, 128, 2**31 - 1, 2**31)])
+VALUES = {
+    **INTEGERS,
+    pa.timestamp("us"): NEAR_THE_LEAST | INTEGERS[pa.int64()],
+    pa.timestamp("us", "Europe/Vienna"): NEAR_THE_LEAST | INTEGERS[pa.int64()],
+    pa.timestamp("ns", "UTC"): INTEGERS[pa.int64()],
+    pa.string(): st.sampled_from(["a", "b", ""]),
+}
+
+
+@given(st.data(), st.sampled_from(list(VALUES)), st.booleans())
+def test_values_travel_narrow_and_come_back(data: st.DataObject, kind: pa.DataType, nulls: bool) -> None:
+    """One cell alone, and several that need different widths put together, in one piece."""
+    value = st.none() | VALUES[kind] if nulls else VALUES[kind]
+    parts = data.draw(st.lists(st.lists(value, min_size=1, max_size=4), min_size=1, max_size=3))
+    tables = [pa.table({"value": pa.array(values, kind), "place": range(len(values))}) for values in parts]
+    cells = [cells_of(narrowed(table), [0, table.num_rows], ("value",))[0].as_buffer() for table in tables]
+    for table, cell in zip(tables, cells, strict=True):
+        back = rows_of(cell)
+        assert back["value"].cast(kind).equals(table["value"])
+        assert 0 <= back.nbytes - bytes_of(opened(cell)) <= len(back.columns)  # bits that say what is NULL
+    put_together = joined([opened(cell) for cell in cells])
+    assert put_together["value"].cast(kind).equals(pa.concat_tables(tables).combine_chunks()["value"])
+    assert put_together["value"].num_chunks == 1
+
+
+def test_rows_that_came_in_pieces_are_put_together() -> None:
+    table = pa.table({"value": pa.chunked_array([[1, 2], [300]]), "at": pa.chunked_array([[5], [6, 7]])})
+    [cell] = cells_of(narrowed(table), [0, 3], ())
+    assert joined([opened(cell.as_buffer())] * 2).to_pydict() == {"value": [1, 2, 300] * 2, "at": [5, 6, 7] * 2}
 
 
 @pytest.mark.parametrize(
     ("values", "narrow"),
     [
         ([127, -128, None], pa.int8()),
-        ([128], pa.int16()),
-        ([-129], pa.int16()),
-        ([2**15], pa.int32()),
-        ([2**31], pa.int64()),
+        ([128, 0], pa.int16()),
+        ([-129, 0], pa.int16()),
+        ([2**15, 0], pa.int32()),
+        ([2**31, 0], pa.int64()),
         ([None], pa.int8()),
+        ([2**62, None, 2**62 + 127], pa.int8()),
+        ([2**62, 2**62 + 128], pa.int16()),
+        ([-(2**63), 2**31 - 1 - 2**63], pa.int32()),
+        ([-(2**63), 2**31 - 2**63], pa.int64()),
+        ([-(2**63), 2**63 - 1], pa.int64()),
     ],
 )
 def test_integers_are_as_narrow_as_their_values(values: list[int | None], narrow: pa.DataType) -> None:

@@ -142,6 +142,12 @@ def test_whoever_computes_buckets_and_conditions(prices: DataFrame, condition: s
     assert sorted(map(tuple, found.collect()), key=str) == sorted((tuple(row.values()) for row in expected), key=str)
 
 
+@pytest.mark.parametrize("definition", ["", "DEFINE A AS TRUE"])
+def test_a_pattern_that_reads_no_column_has_all_rows(prices: DataFrame, definition: str) -> None:
+    found = RowPattern.parse(f"MEASURES COUNT(*) AS n PATTERN (A+) {definition}").match(prices)
+    assert rows(found.matches) == [(len(PRICES),)]
+
+
 # ── queries ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 

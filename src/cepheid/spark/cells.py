@@ -14,24 +14,48 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-_ORIGINAL = b"cepheid.original"
-"""Of a field that was made narrower: the type that it had."""
+_ORIGINAL, _ZONE, _LEAST = b"cepheid.original", b"cepheid.zone", b"cepheid.least"
+"""Of a field that was made narrower: the type that it had, its time zone, and the number that was taken from all."""
 _WIDE = {str(kind): kind for kind in (pa.int16(), pa.int32(), pa.int64())}
 _NARROW = (pa.int8(), pa.int16(), pa.int32())
+_TIME = str(pa.timestamp("us"))
 
 
 def narrowed(rows: pa.Table) -> pa.Table:
-    """The rows with integers as narrow as their values allow."""
+    """The rows with integers and times as narrow as their values allow. Where it makes them narrower, the least value
+    is taken from all: times that are large lie close together."""
     for index, field in enumerate(rows.schema):
-        if str(field.type) not in _WIDE:
+        is_time = _is_time(field.type)
+        if not is_time and str(field.type) not in _WIDE:
             continue
-        least, most = pc.min_max(rows.column(index)).as_py().values()
-        most = 0 if most is None else max(most, ~least)  # all NULL; ~least: the largest value that needs as many bits
-        kind = next((kind for kind in _NARROW if most < 1 << kind.bit_width - 1), field.type)
-        if kind.bit_width < field.type.bit_width:
-            narrow = pa.field(field.name, kind, metadata={_ORIGINAL: str(field.type)})
-            rows = rows.set_column(index, narrow, rows.column(index).cast(kind, safe=False))
+        column = rows.column(index)
+        if is_time:
+            column = column.cast(pa.int64())
+        least, most = pc.min_max(column).as_py().values()
+        if least is None:  # all NULL
+            least = most = 0
+        plain, apart = _fitting(max(most, ~least)), _fitting(most - least)  # ~: the largest that needs as many bits
+        kind = min(plain, apart, key=lambda kind: kind.bit_width)
+        if kind.bit_width >= field.type.bit_width:
+            continue
+        metadata = {_ORIGINAL: _TIME if is_time else str(field.type)}
+        if is_time and field.type.tz is not None:
+            metadata[_ZONE] = field.type.tz
+        if kind.bit_width < plain.bit_width:
+            metadata[_LEAST] = str(least)
+            column = pc.subtract(column, pa.scalar(least, column.type))
+        rows = rows.set_column(index, pa.field(field.name, kind, metadata=metadata), column.cast(kind, safe=False))
     return rows
+
+
+def _is_time(kind: pa.DataType) -> bool:
+    """Whether values are times as Spark has them."""
+    return bool(pa.types.is_timestamp(kind) and kind.unit == "us")
+
+
+def _fitting(most: int) -> pa.DataType:
+    """The narrowest type for whole numbers up to `most`, and as far below zero."""
+    return next((kind for kind in _NARROW if most < 1 << kind.bit_width - 1), pa.int64())
 
 
 def cells_of(rows: pa.Table, bounds: list[int], keys: tuple[str, ...]) -> pa.Array:
@@ -45,7 +69,7 @@ def cells_of(rows: pa.Table, bounds: list[int], keys: tuple[str, ...]) -> pa.Arr
             if field.name in keys and _is_text(field.type):
                 cell = cell.set_column(index, field.name, cell[field.name].dictionary_encode())
             elif pa.types.is_dictionary(field.type):
-                cell = cell.set_column(index, field.name, fitting(cell.column(index).combine_chunks()))
+                cell = cell.set_column(index, field.name, used(cell.column(index).combine_chunks()))
         with pa.ipc.new_stream(sink, cell.schema) as writer:
             writer.write_table(cell)
         offsets.append(sink.tell())
@@ -53,26 +77,98 @@ def cells_of(rows: pa.Table, bounds: list[int], keys: tuple[str, ...]) -> pa.Arr
     return pa.Array.from_buffers(pa.binary(), len(offsets) - 1, [None, places, sink.getvalue()])
 
 
-def fitting(column: pa.DictionaryArray) -> pa.DictionaryArray:
+def used(column: pa.DictionaryArray) -> pa.DictionaryArray:
     """The same values without those that are not there, if there are many of them."""
     if len(column.dictionary) <= len(column) // 8:
         return column
     numbers = column.indices.to_numpy(zero_copy_only=False)
-    used, numbers = np.unique(numbers, return_inverse=True)
+    there, numbers = np.unique(numbers, return_inverse=True)
     kind = column.indices.type
-    return pa.DictionaryArray.from_arrays(pa.array(numbers, kind), column.dictionary.take(pa.array(used)))
+    return pa.DictionaryArray.from_arrays(pa.array(numbers, kind), column.dictionary.take(pa.array(there)))
 
 
 def rows_of(cell: pa.Buffer) -> pa.Table:
     """The rows of a cell, with the types that they had; strings of keys are still dictionaries."""
-    rows = pa.ipc.open_stream(cell).read_all()
+    return widened(opened(cell))
+
+
+def opened(cell: pa.Buffer) -> pa.Table:
+    """The rows of a cell as they travelled."""
+    return pa.ipc.open_stream(cell).read_all()
+
+
+def widened(rows: pa.Table) -> pa.Table:
+    """Rows as they travelled, with the types that they had."""
     for index, field in enumerate(rows.schema):
-        if field.metadata and _ORIGINAL in field.metadata:
-            kind = _WIDE[field.metadata[_ORIGINAL].decode()]
-            rows = rows.set_column(index, field.name, rows.column(index).cast(kind))
+        if _is_narrow(field):
+            kind = _original(field)
+            numbers = pa.int64() if _is_time(kind) else kind
+            column = rows.column(index).cast(numbers)
+            if least := _least(field):
+                column = pc.add(column, pa.scalar(least, numbers))
+            rows = rows.set_column(index, field.name, column.cast(kind))
     # Cells are put together: whether a column can be NULL, as Spark sees it, must not depend on what was narrow.
-    fields = [pa.field(field.name, field.type) for field in rows.schema]
-    return pa.Table.from_arrays(rows.columns, schema=pa.schema(fields))
+    return pa.Table.from_arrays(rows.columns, schema=_original_schema(rows))
+
+
+def bytes_of(rows: pa.Table) -> int:
+    """The bytes that rows will have when they are wide."""
+    more = sum(_original(field).bit_width - field.type.bit_width for field in rows.schema if _is_narrow(field))
+    return int(rows.nbytes + rows.num_rows * more // 8)
+
+
+def joined(cells: list[pa.Table]) -> pa.Table:
+    """The rows of cells, as they travelled, in one piece and wide. Numbers and times go to their place at once: to make
+    each cell wide first would write them twice."""
+    schema, count = _original_schema(cells[0]), sum(cell.num_rows for cell in cells)
+    columns: dict[str, pa.Array | pa.ChunkedArray] = {}
+    for name, kind in zip(schema.names, schema.types, strict=True):
+        is_whole = str(kind) in _WIDE or _is_time(kind)
+        if is_whole and not any(cell[name].null_count for cell in cells):
+            columns[name] = _joined(name, kind, cells, count)
+    others = [name for name in schema.names if name not in columns]
+    if others:
+        rest = pa.concat_tables(widened(cell.select(others)) for cell in cells).combine_chunks()
+        columns |= dict(zip(others, rest.columns, strict=True))
+    return pa.table({name: columns[name] for name in schema.names})
+
+
+def _joined(name: str, kind: pa.DataType, cells: list[pa.Table], count: int) -> pa.Array:
+    """A column of `joined` that has no NULL."""
+    numbers = np.empty(count, f"int{kind.bit_width}")
+    begin = 0
+    for cell in cells:
+        least = _least(cell.schema.field(name))
+        for chunk in cell[name].chunks:
+            place = numbers[begin : begin + len(chunk)]
+            place[:] = (chunk.view(pa.int64()) if _is_time(chunk.type) else chunk).to_numpy()
+            if least:
+                place += least
+            begin += len(chunk)
+    return pa.Array.from_buffers(kind, count, [None, pa.py_buffer(numbers)])
+
+
+def _is_narrow(field: pa.Field) -> bool:
+    return bool(field.metadata) and _ORIGINAL in field.metadata
+
+
+def _least(field: pa.Field) -> int:
+    return int(field.metadata.get(_LEAST, b"0")) if field.metadata else 0
+
+
+def _original(field: pa.Field) -> pa.DataType:
+    """The type that a column had before it was made narrow."""
+    if not _is_narrow(field):
+        return field.type
+    name = field.metadata[_ORIGINAL].decode()
+    if name != _TIME:
+        return _WIDE[name]
+    zone = field.metadata.get(_ZONE)
+    return pa.timestamp("us", None if zone is None else zone.decode())
+
+
+def _original_schema(rows: pa.Table) -> pa.Schema:
+    return pa.schema([pa.field(field.name, _original(field)) for field in rows.schema])
 
 
 def _is_text(kind: pa.DataType) -> bool:

@@ -255,11 +255,11 @@ class BatchRowPlan(RowPatternPlan):
     @property
     def _workers_have_all(self) -> bool:
         """Whether the workers can compute what conditions ask of a row alone as Spark would, from columns that travel
-        in any case. To compute it here, too, would cost a column more."""
+        in any case. To compute it here, too, would cost a column more; but rows without any column would be none."""
         if self.tables is None:
             return False
         travelling = frozenset(self.travelling)
-        return all(
+        return bool(travelling) and all(
             is_portable(condition) and not _has_moments(condition) and travelling.issuperset(columns_of(condition))
             for condition in self.tables.own
         )

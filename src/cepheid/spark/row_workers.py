@@ -94,7 +94,7 @@ class MatchSortedRows(RowWork):
     where it likes: of its last key the scan goes on with the next part, and keeps the rows that can still matter."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        yield from self.in_parts(gathered(batches))
+        yield from self.in_parts(part.combine_chunks() for part in gathered(batches))
 
     def in_parts(self, parts: Iterable[pa.Table]) -> Iterator[pa.RecordBatch]:
         """What comes out of the parts, one after the other."""

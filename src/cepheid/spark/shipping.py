@@ -61,8 +61,10 @@ def shipped(work: Work) -> Work:
                 f"{here}, where cepheid lacks {', '.join(found) or error.name or error}: {error}.\n  {remedy}"
             ) from error
         from cepheid.spark.code import take_code
+        from cepheid.spark.settling import settle
 
         take_code()
+        settle(type(received).__name__)
         yield from received(batches)
 
     def _is_there(name: str) -> bool:

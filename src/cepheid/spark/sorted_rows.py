@@ -31,7 +31,8 @@ class MatchSorted(Work):
         open_key: _OpenKey | None = None
         before: pa.Table | None = None
         ordinal = 0
-        for table in gathered(batches):
+        for part in gathered(batches):
+            table = part.combine_chunks()
             self.refuse_nulls(table)
             begins, ordinals = self.begins(table, before, ordinal)
             before, ordinal = table.slice(table.num_rows - 1), int(ordinals[-1])

@@ -24,7 +24,7 @@ from cepheid.rows.arrange import Arranged, arrange
 from cepheid.rows.assemble import Shape, assemble
 from cepheid.rows.columns import check_range
 from cepheid.rows.counts import counts_table, summed_of
-from cepheid.spark.cells import cells_of, narrowed, rows_of
+from cepheid.spark.cells import bytes_of, cells_of, joined, narrowed, opened, widened
 
 BUCKET, PAYLOAD = "__bucket", "__payload"
 PACKED_ROWS = 1 << 19
@@ -50,7 +50,7 @@ def value_name(index: int) -> str:
 
 
 def gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """Batches, some together."""
+    """Batches, some together, their columns still in pieces."""
     waiting: list[pa.RecordBatch] = []
     rows = size = 0
     for batch in batches:
@@ -58,10 +58,10 @@ def gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
         rows += batch.num_rows
         size += batch.nbytes
         if rows >= PACKED_ROWS or size >= PACKED_BYTES:
-            yield pa.Table.from_batches(waiting).combine_chunks()
+            yield pa.Table.from_batches(waiting)
             waiting, rows, size = [], 0, 0
     if rows:
-        yield pa.Table.from_batches(waiting).combine_chunks()
+        yield pa.Table.from_batches(waiting)
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,8 @@ class Pack:
             counts = np.bincount(buckets, minlength=most + 1)
             names = np.flatnonzero(counts)
             bounds = [0, *np.cumsum(counts[names]).tolist()]
-            cells = cells_of(narrowed(rows).take(pa.array(order)).combine_chunks(), bounds, self.keys)
+            # Narrow first: what is put in one piece, and then in order, is small.
+            cells = cells_of(narrowed(rows).combine_chunks().take(pa.array(order)), bounds, self.keys)
             yield pa.RecordBatch.from_arrays([pa.array(names, pa.int32()), cells], [BUCKET, PAYLOAD])
 
     def split(self, table: pa.Table) -> tuple[npt.NDArray[np.int64], pa.Table]:
@@ -200,20 +201,20 @@ def unpacked(
 ) -> pa.Table | None:
     """All rows of the cells; None if there are none. More than `max_bytes` of them is an error."""
     return together(
-        (rows_of(cell.as_buffer()) for batch in batches for cell in batch.column(PAYLOAD)), keys, max_bytes, way_out
+        (opened(cell.as_buffer()) for batch in batches for cell in batch.column(PAYLOAD)), keys, max_bytes, way_out
     )
 
 
 def together(cells: Iterable[pa.Table], keys: tuple[str, ...], max_bytes: int, way_out: str = "") -> pa.Table | None:
-    """The same of cells that have been read."""
+    """The same of cells as they travelled."""
     taken: list[pa.Table] = []
     size = 0
     for cell in cells:
         taken.append(cell)
-        size += cell.nbytes
+        size += bytes_of(cell)
         if size > max_bytes:
             raise _too_large(taken, keys, max_bytes, way_out)
-    return pa.concat_tables(taken).combine_chunks() if taken else None
+    return joined(taken) if taken else None
 
 
 def encoded_keys(table: pa.Table, keys: tuple[str, ...]) -> frozenset[str]:
@@ -225,7 +226,7 @@ def _too_large(cells: list[pa.Table], keys: tuple[str, ...], max_bytes: int, way
     """The error that names the largest key. It must fit beside rows that fill the memory already."""
     largest = ""
     if keys:
-        key, count = largest_key(cells, keys)
+        key, count = largest_key(map(widened, cells), keys)
         named = ", ".join(f"{name} = {value!r}" for name, value in key.items())
         rows = sum(cell.num_rows for cell in cells)
         largest = f" Its largest key so far is {named} with {count:,} of {rows:,} rows."

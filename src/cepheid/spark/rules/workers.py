@@ -19,7 +19,7 @@ from cepheid.rows.columns import check_range
 from cepheid.rows.rule_matches import RuleFound, assemble_rules, in_schema
 from cepheid.rows.views import Signed, Words
 from cepheid.rule import named
-from cepheid.spark.cells import cells_of, narrowed, rows_of
+from cepheid.spark.cells import cells_of, narrowed, opened
 from cepheid.spark.rules.bound import RuleWork
 from cepheid.spark.rules.conditions import BITS, Bits, bits_of, numbered_bits
 from cepheid.spark.rules.row_rules import RowRuleWork
@@ -68,7 +68,8 @@ class PackRules:
     order_by: tuple[str, ...]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for table in gathered(batches):
+        for part in gathered(batches):
+            table = part.combine_chunks()
             signed = self.bits.signed(table)
             for number, group in enumerate(self.groups):
                 rows = self.rows(table, signed, number)
@@ -128,7 +129,7 @@ class MatchRules:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for number, cells in _by_group(batches).items():
             group = self.groups[number]
-            table = together(map(rows_of, cells), group.partition_by, self.max_bucket_bytes)
+            table = together(map(opened, cells), group.partition_by, self.max_bucket_bytes)
             assert table is not None
             refuse_nulls(table, group.partition_by, self.order_by)
             words: Words = {}
