@@ -93,6 +93,11 @@ def test_a_crash_and_a_restart_lose_nothing(payments: ModuleType, servers: str, 
     assert len(topics["captured"]) > len(captured)  # Kafka's sink writes at least once: the crash has doubled some
     assert summary == f"{len(captured)} captured, {len(expired)} expired, 2 unusable"
 
+
+@pytest.mark.slow
+def test_a_rule_is_added_while_a_stream_over_kafka_runs(payments: ModuleType, servers: str, tmp_path: Path) -> None:
+    warm_up()
+    expected = payments.CAPTURED.match_events(payments.made_up(0, 60), partition_by="payment", order_by="ts")
     with_rules = run(EXAMPLE / "rules.py", "--servers", servers, "--place", str(tmp_path / "rules"))
     assert with_rules.returncode == 0, with_rules.stderr[-4000:]
     taken_up, *by_rule = with_rules.stdout.strip().splitlines()

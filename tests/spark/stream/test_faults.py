@@ -122,54 +122,61 @@ def test_a_changed_type_is_refused_with_the_difference_and_the_choices(stream: S
             stream.run(ddl=price, **more)
         assert "price bigint" in str(refused.value) and "price double" in str(refused.value)
         assert "Go on with what it was written for" in str(refused.value)
-        stream.run(**more)  # what it was written for goes on
+    stream.run(**more)  # what it was written for goes on
 
 
-@pytest.mark.parametrize(
-    ("name", "garbage", "told"),
-    [
-        (
-            "identity",
-            "no JSON",
-            "the identity of the checkpoint .* is damaged: 'no JSON' does not say what the state belongs to",
-        ),
-        ("identity", '{"pattern": "f1", "buckets": [0]}', "has format 1, this version of Cepheid reads format 2"),
-        ("plan", "{}", "the plan that the checkpoint .* keeps is damaged"),
-    ],
-)
-def test_garbage_in_what_cepheid_keeps_is_told(stream: Stream, name: str, garbage: str, told: str) -> None:
-    stream.put(event(1, 1, "a", 0))
-    stream.run()
-    for file in (Path(stream.checkpoint) / "cepheid" / name).iterdir():
-        file.unlink() if file.suffix == ".crc" else file.write_text(garbage)
-    with pytest.raises(StateError, match=told):
-        if name == "identity":
-            stream.run()
-        StateReader.open(stream.spark, stream.checkpoint)
+GARBAGE = [
+    (
+        "identity",
+        "no JSON",
+        "the identity of the checkpoint .* is damaged: 'no JSON' does not say what the state belongs to",
+    ),
+    ("identity", '{"pattern": "f1", "buckets": [0]}', "has format 1, this version of Cepheid reads format 2"),
+    ("plan", "{}", "the plan that the checkpoint .* keeps is damaged"),
+]
+"""What Cepheid keeps beside Spark's files, and what is said of it."""
 
 
-@pytest.mark.parametrize("damage", ["truncated", "changed", "missing"])
-def test_a_damaged_checkpoint_is_told(stream: Stream, damage: str) -> None:
-    """The files of the state, as a failing disk would leave them; with good ones the query goes on."""
+def test_a_damaged_checkpoint_is_told(stream: Stream) -> None:
+    """Of copies of a checkpoint, the files of the state, as a failing disk would leave them, and what Cepheid keeps.
+    With the good one the query goes on."""
     stream.put(event(1, 1, "a", 0))
     stream.run()
     stream.put(event(2, 2, "b", 5))
-    good, stream.checkpoint = stream.checkpoint, str(stream.place / "copy")  # Spark has nothing of the copy in memory
-    shutil.copytree(good, stream.checkpoint)
-    spoilt = 0
-    for file in (Path(stream.checkpoint) / "state").rglob("*"):
-        if file.suffix in (".changelog", ".zip", ".sst"):
-            (file.parent / f".{file.name}.crc").unlink(missing_ok=True)  # else Hadoop's checksum notices it before us
-            spoil(file, damage)
-            spoilt += 1
-    assert spoilt
-    with pytest.raises(StateError) as told:
-        stream.run()
-    assert re.search(r"is damaged|incomplete|cannot be read: .* A file is damaged or missing", str(told.value))
-    assert "Restore" in str(told.value) and len(str(told.value)) < 800 and told.value.__suppress_context__
+    good = stream.checkpoint
+    for damage in ("truncated", "changed", "missing"):
+        copied(stream, good, damage)  # Spark has nothing of the copy in memory
+        spoilt = 0
+        for file in (Path(stream.checkpoint) / "state").rglob("*"):
+            if file.suffix in (".changelog", ".zip", ".sst"):
+                (file.parent / f".{file.name}.crc").unlink(
+                    missing_ok=True
+                )  # else Hadoop's checksum notices it before us
+                spoil(file, damage)
+                spoilt += 1
+        assert spoilt
+        with pytest.raises(StateError) as told:
+            stream.run()
+        assert re.search(r"is damaged|incomplete|cannot be read: .* A file is damaged or missing", str(told.value))
+        assert "Restore" in str(told.value) and len(str(told.value)) < 800 and told.value.__suppress_context__
+    for number, (name, garbage, message) in enumerate(GARBAGE):
+        copied(stream, good, f"garbage-{number}")
+        for file in (Path(stream.checkpoint) / "cepheid" / name).iterdir():
+            file.unlink() if file.suffix == ".crc" else file.write_text(garbage)
+        if name == "identity":
+            with pytest.raises(StateError, match=message):
+                stream.run()
+        with pytest.raises(StateError, match=message):
+            StateReader.open(stream.spark, stream.checkpoint)
     stream.checkpoint = good
     found = stream.run(flush=True)
     assert [(match["a"]["id"], match["b"]["id"]) for match in found["matches"]] == [(1, 2)]
+
+
+def copied(stream: Stream, good: str, name: str) -> None:
+    """Let the stream go on with a copy of a checkpoint."""
+    stream.checkpoint = str(stream.place / name)
+    shutil.copytree(good, stream.checkpoint)
 
 
 def spoil(file: Path, damage: str) -> None:

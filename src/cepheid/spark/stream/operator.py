@@ -20,6 +20,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from cepheid.engine.runs.live import MANY
 from cepheid.spark.cells import rows_of
 from cepheid.spark.code import take_code
+from cepheid.spark.settling import settle
 from cepheid.spark.stream.accounts import COUNTED
 from cepheid.spark.stream.poison import Handled, handle
 from cepheid.spark.stream.state.format import MAGIC, table_bytes
@@ -60,6 +61,7 @@ class StreamOperator(StatefulProcessor):
     def begin(self, handle: StatefulProcessorHandle, variables: Variables) -> None:
         """Go to work with state variables that are declared (see `shipped_operator`)."""
         take_code()
+        settle(type(self).__name__)
         self.handle = handle
         self.store = BucketStore(variables, self.work)
 
