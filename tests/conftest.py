@@ -3,8 +3,8 @@
 Hypothesis runs with the profile `ci`: the same examples in every run, and no deadline, since a loaded machine is not a
 failure. `HYPOTHESIS_PROFILE=search` looks for new counterexamples instead: many more examples, other ones each time.
 
-Among parallel workers (xdist), two scopes of tests share a Spark each: batch with the pages of the documentation, and
-streams. They begin first; all other tests go to whichever worker is free.
+Among parallel workers (xdist), three scopes of tests share a Spark each: batch with the pages of the documentation,
+streams, and sets of rules. They begin first; all other tests go to whichever worker is free.
 """
 
 from __future__ import annotations
@@ -34,15 +34,17 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
 class SparkTogether(LoadScopeScheduling):  # type: ignore[misc, valid-type]
-    """Tests that share a Spark are one scope; any other test is a scope of its own."""
+    """Tests that share a Spark, or something else that takes long, are one scope; any other test is a scope of its own."""
 
     def _split_scope(self, nodeid: str) -> str:
         path = PurePosixPath(nodeid.split("::")[0])
         if path.name == "test_documents.py":  # pages start a Spark themselves
             return "batch"
+        if path.name == "test_bench.py":  # its tests look at what one run has written
+            return path.name
         if path.parts[1] != "spark" or path.stem in WITHOUT_SESSION:
             return nodeid
-        return "batch" if path.parent.name == "spark" else "streams"
+        return "batch" if path.parent.name == "spark" else path.parent.name
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -13,6 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(importlib.util.find_spec("pyspark") is None, reason="needs pyspark")
 def test_card_fraud_finds_the_same_on_spark(tmp_path: Path) -> None:
     script = ROOT / "examples" / "card_fraud" / "card_fraud.py"

@@ -63,6 +63,7 @@ def test_spark_connect() -> None:
     assert answer["bytes"] == 80
 
 
+@pytest.mark.slow
 def test_streams_over_spark_connect(tmp_path: Path) -> None:
     """Sinks run where the server is; a function among them travels there."""
     pytest.importorskip("grpc", reason="Spark Connect is not installed: pip install 'cepheid[connect]'")

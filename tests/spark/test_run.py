@@ -160,6 +160,7 @@ def test_a_stream(spark: SparkSession, place: Path, capsys: pytest.CaptureFixtur
     assert "is not a checkpoint" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_stream_with_a_history(spark: SparkSession, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The first half is the history; the stream has all of it once more, and each tag is reported once."""
     Path("archive").mkdir()

@@ -9,11 +9,13 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "socket" / "spends.py"
 
 
+@pytest.mark.slow
 def test_two_spends_and_one_that_no_second_followed(spark: SparkSession, tmp_path: Path) -> None:
     specification = importlib.util.spec_from_file_location("spends", EXAMPLE)
     assert specification is not None and specification.loader is not None

@@ -194,6 +194,7 @@ def test_streams_follow_the_least_watermark(spark: SparkSession, tables: tuple[T
         StateReader.open(spark, checkpoint)
 
 
+@pytest.mark.slow
 def test_one_stream_with_keys_by_step(spark: SparkSession, tmp_path: Path) -> None:
     """An event is in two partitions; by a watermark of the stream's own, and by arrival."""
     table = Table(spark, tmp_path / "in", "ts timestamp, pid int, parent int, id long")

@@ -91,6 +91,7 @@ def run(spark: SparkSession, feed: Feed, rules: PatternSet, batch: int, **more: 
     return query
 
 
+@pytest.mark.slow
 def test_a_restart_adds_a_rule_with_its_history(spark: SparkSession, tmp_path: Path) -> None:
     feed = Feed(tmp_path)
     both = PatternSet({"pair": PAIR, "rise": RISE}, partition_by="key")

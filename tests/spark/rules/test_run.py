@@ -58,6 +58,7 @@ def test_a_stream(spark: SparkSession, place: Path, capsys: pytest.CaptureFixtur
     assert stolen(spark, place / "out") == SHOP.stolen
 
 
+@pytest.mark.slow
 def test_a_stream_that_knows_a_history(spark: SparkSession, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     readings = SHOP.readings.sort_by("ts")
     Path("past").mkdir()

@@ -102,6 +102,7 @@ def test_a_stream_goes_on_with_more_buckets(spark: SparkSession, source: Source,
     assert sorted(row["a"]["id"] for row in found["timeouts"]) == sorted(row["a"]["id"] for row in whole.timeouts)
 
 
+@pytest.mark.slow
 def test_a_change_that_is_interrupted_is_finished_or_refused(
     spark: SparkSession, source: Source, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

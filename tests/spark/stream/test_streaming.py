@@ -257,7 +257,6 @@ def test_what_may_change_between_starts(spark: SparkSession, source: Source, tmp
     def measured(a: str, b: str, **measures: str) -> list[dict[str, Any]]:
         return run(of(a, b), measures={name: text.format(a=a, b=b) for name, text in measures.items()})
 
-    measured("a", "b", total="SUM({a}.id)", kind="LAST({b}.name)")
     source.put(("z", 9, 20, "a"))
     measured("a", "b", total="SUM({a}.id)", kind="LAST({b}.name)")
     source.put(("z", 10, 21, "b"))
