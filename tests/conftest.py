@@ -34,7 +34,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
 class SparkTogether(LoadScopeScheduling):  # type: ignore[misc, valid-type]
-    """Tests that share a Spark, or something else that takes long, are one scope; any other test is a scope of its own."""
+    """Tests that share a Spark, or something else that takes long, are one scope; any other test is one by itself."""
 
     def _split_scope(self, nodeid: str) -> str:
         path = PurePosixPath(nodeid.split("::")[0])
