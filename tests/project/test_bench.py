@@ -90,7 +90,7 @@ def test_waiting(written: tuple[dict[str, Any], str, str]) -> None:
     found = rows(written, "waiting")
     assert [row["runs"] for row in found] == [10, 500]
     assert all(row["right"] is True for row in found)
-    assert all(0 < row["bytes"] < row["allocated"] for row in found)
+    assert all(0 < row["bytes"] < row["allocated"] and row["look"] > 0 for row in found)
 
 
 def test_memory(written: tuple[dict[str, Any], str, str]) -> None:
