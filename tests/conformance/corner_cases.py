@@ -2,11 +2,12 @@
 windows, looped groups, greedy loops, events of one time; half of them with constructs of rules 13 to 19 as well.
 
 `CohortWriter` makes the cases that cohorts are for: links and loops by any, no nots at the end, skip strategies that
-forbid ranges of starts, longer streams.
+forbid ranges of starts, longer streams. `EqualityWriter` makes patterns in which runs wait for a value of their own,
+which are kept by themselves and found by an index: relaxed links, hardly a loop.
 
 Cases come without an expectation, so that a difference found is a line of a corpus as soon as the reference's answer is
-added. `corner_cases()` and `cohort_cases()` are the strategies for Hypothesis; `random_case` draws the same from a
-generator of random numbers, which is quicker by far; `shorter` lists what a case may be shrunk to.
+added. `cases()` gives the strategies for Hypothesis; `random_case` draws the same from a generator of random numbers,
+which is quicker by far; `shorter` lists what a case may be shrunk to.
 """
 
 from __future__ import annotations
@@ -181,27 +182,56 @@ class CohortWriter(_Writer):
         return result
 
 
-def _pattern(choose: Choose, for_cohorts: bool) -> Json:
-    window = choose(("none", "time", "time", "count") if for_cohorts else ("none", "none", "time", "count"))
-    writer = CohortWriter(choose, window) if for_cohorts else _Writer(choose, window, choose((True, False)))
+class EqualityWriter(CohortWriter):
+    """Patterns whose runs do not multiply, and wait for an event with a value that they took."""
+
+    def condition(self) -> Json:
+        if self.names and self.chance(8):
+            aggregate = {"fn": self.pick("last", "first"), "var": self.pick(*self.names), "col": "price"}
+            return {"col": "price", "op": "=", "agg": aggregate}
+        return _Writer.condition(self)
+
+    def sequence(self, depth: int, at_end: bool) -> list[Json]:
+        parts = [self.part("begin", 0, False)]
+        for _ in range(self.pick(1, 1, 2, 3)):
+            if self.chance(2):
+                parts.append(self.negation(False))
+            parts.append(self.part(self.pick("next", "followed_by", "followed_by", "followed_by"), 0, True))
+        return parts
+
+    def part(self, link: str, depth: int, may_have_window: bool) -> Json:
+        if self.chance(1):
+            return super().part(link, depth, may_have_window)
+        result: Json = {"link": link, "name": f"v{len(self.names) + 1}", "where": self.condition()}
+        self.names.append(result["name"])
+        return result
+
+
+WRITERS: dict[str, type[_Writer]] = {"corners": _Writer, "cohorts": CohortWriter, "equalities": EqualityWriter}
+
+
+def _pattern(choose: Choose, about: str) -> Json:
+    is_corner = about == "corners"
+    window = choose(("none", "none", "time", "count") if is_corner else ("none", "time", "time", "count"))
+    writer = WRITERS[about](choose, window, is_corner and choose((True, False)))
     pattern: Json = {"seq": writer.sequence(2, True)}
     pattern["skip"] = writer.skip()
     if window == "time":
         pattern["within"] = 2 + writer.span()
     elif window == "count":
         pattern["within_events"] = writer.span()
-    if window != "none" and writer.chance(2 if for_cohorts else 1):
+    if window != "none" and writer.chance(1 if is_corner else 2):
         pattern["not_before"] = [{"name": "n0", "where": writer.condition()}]
     if writer.is_modern and writer.chance(2):
         pattern["once_per"] = writer.span()
     return pattern
 
 
-def _case(choose: Choose, for_cohorts: bool = False) -> Json:
+def _case(choose: Choose, about: str) -> Json:
     """A case: pattern, events, and what comes after the last event."""
-    case: Json = {"pattern": _pattern(choose, for_cohorts)}
+    case: Json = {"pattern": _pattern(choose, about)}
     events, time = [], 1
-    for number in range(choose((4, 7, 9, 11, 12) if for_cohorts else (1, 2, 3, 4, 5, 6, 7, 8, 9, 10))):
+    for number in range(choose((1, 2, 3, 4, 5, 6, 7, 8, 9, 10) if about == "corners" else (4, 7, 9, 11, 12))):
         time += choose((0, 0, 1, 1, 2, 5))
         events.append({"t": time, "id": number + 1, "name": choose(tuple(EVENTS)), "price": choose((0, 1, 2, 3))})
     case["events"] = events
@@ -224,20 +254,17 @@ def is_well_formed(case: Json) -> bool:
 
 
 @st.composite
-def _drawn(draw: st.DrawFn, for_cohorts: bool) -> Json:
-    return _case(lambda choices: draw(st.sampled_from(choices)), for_cohorts)
+def _drawn(draw: st.DrawFn, about: str) -> Json:
+    return _case(lambda choices: draw(st.sampled_from(choices)), about)
 
 
-def corner_cases() -> st.SearchStrategy[Json]:
-    return _drawn(False).filter(is_well_formed)
+def cases(about: str) -> st.SearchStrategy[Json]:
+    """Cases of one of the `WRITERS`."""
+    return _drawn(about).filter(is_well_formed)
 
 
-def cohort_cases() -> st.SearchStrategy[Json]:
-    return _drawn(True).filter(is_well_formed)
-
-
-def random_case(chance: random.Random, for_cohorts: bool = False) -> Json:
-    while not is_well_formed(case := _case(chance.choice, for_cohorts)):
+def random_case(chance: random.Random, about: str) -> Json:
+    while not is_well_formed(case := _case(chance.choice, about)):
         pass
     return case
 

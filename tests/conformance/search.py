@@ -1,10 +1,11 @@
 """Look for cases on which the kernel and the reference differ: `python tests/conformance/search.py --cases 50000`.
 
-New cases each time (`--seed` repeats a search), biased to corners (`corner_cases`), half of them to what cohorts are
-for. Each is run by the kernel with and without timeouts, with cohorts and without, with and without dominance, whole
-and in parts whose state is saved in between, alone and beside other partitions, in little memory and in enough;
-matches, their order and moments, and timeouts must be those of the reference. Prints counts as it goes; a difference is
-shrunk to a short case, printed as a line for a file of probes with the reference's answer, and makes the exit code 1.
+New cases each time (`--seed` repeats a search), biased to corners, to what cohorts are for and to equalities
+(`corner_cases.WRITERS`), a third of them each. Each is run by the kernel with and without timeouts, with cohorts where
+they pay, wherever they are sound and nowhere, with and without dominance, whole and in parts whose state is saved in
+between, alone and beside other partitions, in little memory and in enough; matches, their order and moments, and
+timeouts must be those of the reference. Prints counts as it goes; a difference is shrunk to a short case, printed as a
+line for a file of probes with the reference's answer, and makes the exit code 1.
 `examine` is what the tests ask of fewer cases, the same ones in every run (`tests/engine/test_corners.py`).
 """
 
@@ -23,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import pyarrow as pa
 from conformance.cases import pattern_tree
-from conformance.corner_cases import SCHEMA, Json, random_case, shorter
+from conformance.corner_cases import SCHEMA, WRITERS, Json, random_case, shorter
 from engine.kernel_answers import outcome_beside_others, outcome_in_little_memory, outcome_in_parts, outcome_of
 
 from cepheid.automaton.construction import build
@@ -85,9 +86,13 @@ def examine(case: Json) -> str:
         if not timeouts:
             ways.append(("without cohorts", outcome_of, Options(compact=False)))
             ways.append(("without dominance", outcome_of, Options(compact=False, dominance=False)))
-            ways.append(("in little memory", outcome_in_little_memory(chance), Options()))
+            # Where cohorts are sound and do not pay, runs are chosen: so both are asked, wherever either may be wrong.
+            shared = Options(compact=True)
+            ways.append(("with all cohorts", outcome_of, shared))
+            ways.append(("with all cohorts, in parts", outcome_in_parts(chance), shared))
+            ways.append(("in little memory", outcome_in_little_memory(chance), chance.choice((Options(), shared))))
             if not any(position.endings for position in automaton.positions):
-                ways.append(("beside others", outcome_beside_others(chance), Options()))
+                ways.append(("beside others", outcome_beside_others(chance), chance.choice((Options(), shared))))
         for name, way, options in ways:
             try:
                 found: object = cast(Any, way)(automaton, table, options, *finish)
@@ -141,7 +146,7 @@ def shrunk(case: Json) -> Json:
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--cases", type=int, default=50_000)
-    parser.add_argument("--about", choices=("corners", "cohorts", "both"), default="both")
+    parser.add_argument("--about", choices=(*WRITERS, "all"), default="all")
     parser.add_argument("--seed", type=int, default=None, help="default: another one each time")
     arguments = parser.parse_args()
     first = arguments.seed if arguments.seed is not None else random.SystemRandom().randrange(2**32)
@@ -151,8 +156,8 @@ def main() -> int:
     begun = time.perf_counter()
     chance = random.Random(first)
     for number in range(1, arguments.cases + 1):
-        about = arguments.about if arguments.about != "both" else chance.choice(("corners", "cohorts"))
-        case = random_case(chance, about == "cohorts")
+        about = arguments.about if arguments.about != "all" else chance.choice(tuple(WRITERS))
+        case = random_case(chance, about)
         try:
             total[examine(case)] += 1
         except Different:

@@ -11,14 +11,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from conformance.corner_cases import Json, cohort_cases
+from conformance.corner_cases import Json, cases
 from conformance.search import automaton_of, examine
 from conformance.search import table_of as case_table
 from engine.kernel_answers import kernel_outcome
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from cepheid import EvaluationError, InputError, LimitError, Pattern, SkipError
+from cepheid.automaton.construction import build
 from cepheid.automaton.model import Automaton, Continuation, Ending, Position, Take
+from cepheid.conditions import Schema, bind
 from cepheid.engine.assignments import Integers
 from cepheid.engine.columns import columns
 from cepheid.engine.counts import Summed, counted
@@ -54,18 +57,18 @@ def is_compact(pattern: Pattern, **options: bool) -> bool:
     return compact.decide(pattern.automaton(), **{"timeouts": False, **options}).is_compact
 
 
-@settings(max_examples=max(150, settings().max_examples))
-@given(cohort_cases())
+@settings(max_examples=max(200, settings().max_examples))
+@given(st.one_of(cases("cohorts"), cases("equalities")))
 def test_cohorts_runs_and_reference_agree(case: Json) -> None:
     examine(case)
 
 
 @settings(max_examples=max(100, settings().max_examples))
-@given(cohort_cases())
-def test_matches_are_counted_as_they_are_listed(case: Json) -> None:
+@given(st.one_of(cases("cohorts"), cases("equalities")), st.sampled_from([None, True]))
+def test_matches_are_counted_as_they_are_listed(case: Json, cohorts: bool | None) -> None:
     automaton, table = automaton_of(case), case_table(case)
     events = arrange(table, (), ("t",))
-    tables = tabulate(automaton, Options())
+    tables = tabulate(automaton, Options(compact=cohorts))
     given_columns = columns(events, tables)
     try:
         found, _ = match_partitions(tables, given_columns, events.bounds)
@@ -210,9 +213,6 @@ def test_a_register_that_nothing_reads_any_more_does_not_keep_cohorts_apart() ->
 
 
 def automaton_typed(pattern: Pattern) -> Automaton:
-    from cepheid.automaton.construction import build
-    from cepheid.conditions import Schema, bind
-
     return build(pattern.tree, bind(pattern.tree, Schema.from_arrow(SCHEMA)))
 
 
@@ -246,6 +246,35 @@ def test_cohorts_are_for_all_else() -> None:
     assert not is_compact(ANY, wanted=False)
     assert "same future are kept as one" in str(explain(ANY.tree))
     assert "Each is kept by itself" in str(explain(ANY.skip("to_next").tree))
+
+
+SAME = "price = LAST(a.price)"
+PAIR = Pattern.begin("a").where(is_("a")).followed_by("b").where(SAME)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "is_alone"),
+    [
+        (PAIR, True),
+        (PAIR.within(5).skip("past_last_event"), True),
+        (PAIR.followed_by("c").where("price = FIRST(a.price) AND name = 'c'"), True),
+        (PAIR.next("c").where(is_("c")), True),
+        (Pattern.begin("a").not_followed_by("n").where(SAME).followed_by("b").where(SAME), True),
+        (PAIR.followed_by("c").where(is_("c")), False),  # all that wait for c have the same future
+        (PAIR.followed_by_any("c").where(SAME), False),
+        (PAIR.one_or_more(), False),
+        (PAIR.optional().followed_by("c").where(SAME), False),
+        (Pattern.begin("a").not_followed_by("n").where(is_("n")).followed_by("b").where(SAME), False),
+        (Pattern.begin("a").followed_by("b").where("price > LAST(a.price)"), False),
+        (Pattern.begin("a").followed_by("b").where("price / 2.0D = LAST(a.price) / 2.0D"), False),
+    ],
+)
+def test_runs_that_wait_for_values_of_their_own_stay_apart_unless_asked(pattern: Pattern, is_alone: bool) -> None:
+    automaton = automaton_typed(pattern)
+    assert tabulate(automaton, Options()).compact.is_compact is not is_alone
+    assert tabulate(automaton, Options(compact=True)).compact.is_compact
+    reason = "each waits for an event with its own value"
+    assert (reason in str(explain(pattern.tree, Schema.from_arrow(SCHEMA))).lower()) is is_alone
 
 
 def test_the_decision_knows_every_part_of_an_automaton() -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from conformance.corner_cases import Json, corner_cases, is_well_formed, shorter
+from conformance.corner_cases import Json, cases, is_well_formed, shorter
 from conformance.search import Different, as_probe, examine, shrunk
 from hypothesis import given, settings
 
 
 @settings(max_examples=max(250, settings().max_examples))
-@given(corner_cases())
+@given(cases("corners"))
 def test_kernel_and_reference_agree_on_corners(case: Json) -> None:
     examine(case)
 

@@ -60,11 +60,23 @@ h. *What is excluded.* A timeout reports every partial match that comes to nothi
 
 What it costs: an event costs the cohorts that it concerns, whatever the number of their histories; memory is a node
 for each event that a cohort takes (a few more where starts come out of order); listing costs the events listed.
+
+**Where they are sound but do not pay.** If no run can become two, a start leaves at most one run for each beginning of
+the pattern, and each of these moves on at most once for each element, so runs cost the events, too. Where every run
+also waits for an equality with what it took, cohorts with different values have one member each: there is nothing to
+share, and a cohort costs two or three times as much as a run. Such a pattern keeps its runs. It is one in which
+
+8. every link is strict or relaxed (an `any` link lets a run both take an event and wait on);
+9. no variable loops, and after the start there is one way to go on (a choice or an optional element has several);
+10. every position at which a run can wait for longer than the next event has an index by an equality
+    (`Tabulation.index`), so that an event looks at no run whose value is another one.
+
+Both representations give the same answers, so this is a choice of speed and no part of the proof.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -85,15 +97,20 @@ class Decision:
     reason: str
 
 
-def decide(automaton: Automaton, timeouts: bool, wanted: bool = True) -> Decision:
-    """Cohorts wherever they are sound and can hold more than one run."""
+def decide(
+    automaton: Automaton, timeouts: bool, wanted: bool | None = None, indexed: Collection[int] = ()
+) -> Decision:
+    """Cohorts wherever they are sound and can hold more than one run. `wanted`: False, nowhere; True, also where they
+    do not pay. `indexed`: the positions at which a run is found by an equality."""
     for holds, reason in _obstacles(automaton, timeouts):
         if holds:
             return Decision(False, reason)
-    if not wanted:
+    if wanted is False:
         return Decision(False, "it was asked for each partial match by itself")
     if not _waits(automaton):
         return Decision(False, "every link is strict, so that there is nothing to share")
+    if wanted is None and _is_alone(automaton, indexed):
+        return Decision(False, "each waits for an event with its own value, so that there is nothing to share")
     return Decision(True, "partial matches with the same future are kept as one")
 
 
@@ -127,6 +144,18 @@ def _waits(automaton: Automaton) -> bool:
         way.take.contiguity is not Contiguity.STRICT
         for position in automaton.positions[1:]
         for way in position.continuations
+    )
+
+
+def _is_alone(automaton: Automaton, indexed: Collection[int]) -> bool:
+    """Whether no run becomes two and each waits for a value of its own: 8, 9 and 10."""
+    return not automaton.looping and all(
+        len(position.continuations) <= 1
+        and all(
+            take.contiguity is Contiguity.STRICT or take.contiguity is Contiguity.RELAXED and number in indexed
+            for take in (way.take for way in position.continuations)
+        )
+        for number, position in enumerate(automaton.positions[1:], start=1)
     )
 
 

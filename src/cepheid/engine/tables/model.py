@@ -107,5 +107,6 @@ class Options:
     computes_early: bool = False
     """Whether values that may fail are computed for all events that may need them: on Spark, where nobody can compute
     them later (see `programs`)."""
-    compact: bool = True
-    """Whether partial matches with the same future may be kept as one (see `compact`)."""
+    compact: bool | None = None
+    """Whether partial matches with the same future are kept as one: where it is sound and pays (None), wherever it is
+    sound, or nowhere (see `compact`)."""

@@ -96,6 +96,7 @@ class _Tabulation:
             [*places, *(frozenset({index}) for index in automaton.not_before)], len(automaton.predicates)
         )
         rows = [self.position(position, number) for number, position in enumerate(automaton.positions)]
+        indexed = {number for number, row in enumerate(rows) if row[l.S_INDEX] >= 0}
         rows += [self.ending(ending, rivals, number) for (ending, rivals), number in self.endings.items()]
         changing = [interest(position) for position in automaton.positions] + places[len(automaton.positions) :]
         not_before = [
@@ -129,7 +130,7 @@ class _Tabulation:
             code.known_at_first,
             tuple(code.texts),
             self.pages.predicates,
-            compact.decide(automaton, self.options.timeouts, self.options.compact),
+            compact.decide(automaton, self.options.timeouts, self.options.compact, indexed),
             compact.registers_read(
                 arrays.positions,
                 arrays.ways,

@@ -50,7 +50,7 @@ def explain(
         Section("Automaton", lines=tuple(str(automaton).splitlines())),
         *_all_of(tree),
         _strategy(chosen, not_compiled),
-        *_kept(automaton, options, not_compiled),
+        *_kept(automaton, tables, options, not_compiled),
         Section("State on a stream", (f"{_capital(chosen.bound or 'without limit: nothing bounds it')}.",)),
         _rows(automaton) if execution is None else Section("Execution", records=(Record("", execution.facts()),)),
     ]
@@ -130,10 +130,12 @@ def _strategy(chosen: Strategy, not_compiled: str | None) -> Section:
     return Section("Strategy", tuple(f"{_capital(text)}." for text in (chosen.memory.value, *chosen.reasons)))
 
 
-def _kept(automaton: Automaton, options: Options, not_compiled: str | None) -> Iterator[Section]:
-    """Whether partial matches share what is kept of them."""
+def _kept(
+    automaton: Automaton, tables: Tables | None, options: Options, not_compiled: str | None
+) -> Iterator[Section]:
+    """Whether partial matches share what is kept of them; without types it is not known which wait for an equality."""
     if not_compiled is None:
-        decision = compact.decide(automaton, options.timeouts, options.compact)
+        decision = tables.compact if tables else compact.decide(automaton, options.timeouts, options.compact)
         how = (
             "those with the same future are kept as one, whatever their number, except where timeouts are asked for"
             if decision.is_compact
