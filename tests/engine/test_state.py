@@ -111,6 +111,21 @@ def test_partitions_live_on_side_by_side_and_texts_keep_their_codes() -> None:
     assert [taken for taken, _ in rows.matches] == [(("a", 1), ("b", 20)), (("a", 10), ("b", 40))]
 
 
+def test_partitions_that_were_saved_before_their_first_run_stay_apart() -> None:
+    """Runs of all partitions that wait for an equality share an index, so each must know whose it is."""
+    same = Pattern.begin("a").where("name = 'a'").followed_by("b").where("price = LAST(a.price)")
+    rows = Rows(tabulate(automaton_of(same.tree), Options(compact=False)), saves=False)
+    partitions = range(40)
+    for partition in partitions:
+        rows.feed(part((1, "z", 7)), partition, partition)
+    rows.matcher = restore(Matcher(rows.tables), snapshot(rows.matcher))
+    for partition in partitions:
+        rows.feed(part((2, "a", 7)), 100 + partition, partition)
+    for partition in partitions:
+        rows.feed(part((3, "b", 7)), 200 + partition, partition)
+    assert [taken for taken, _ in rows.matches] == [(("a", 100 + one), ("b", 200 + one)) for one in partitions]
+
+
 def test_time_moves_on_in_all_partitions() -> None:
     pattern = Pattern.begin("a").where("name = 'a'").not_followed_by("b").where("name = 'b'").within(10)
     rows = Rows(tabulate(automaton_of(pattern.tree), Options()), saves=True)

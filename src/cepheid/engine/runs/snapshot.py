@@ -71,7 +71,7 @@ def restore(state: _State, saved: bytes) -> _State:
         state.pool = cohort_pool
     else:
         capacity = _power(max(len(arrays[name]) for name in ("runs", "nodes")) + 1)
-        state.pool = _laid_out(new_pool(tables, slots=0, capacity=capacity), arrays)
+        state.pool = _laid_out(new_pool(tables, slots=len(arrays["slots"]), capacity=capacity), arrays)
     state.held = Columns(**{name: arrays[f"held.{name}"] for name in Columns._fields})
     state.next_ordinal = arrays["next_ordinal"]
     state.texts = pa.array(header["texts"], pa.string())
