@@ -7,6 +7,10 @@ LINTED := src tests bench experiments examples scripts
 # Tests that share a Spark go to one worker (tests/conftest.py). They often wait, so three workers keep two cores busy.
 PARALLEL := -n 3
 
+# Compiled modules are kept even where the environment asks not to (many container images do): hundreds of processes
+# would otherwise compile what they import, each for itself.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all test-oldest test-packages test-cluster checks lint types imports prepared unit conformance search negation docs notebooks format lock java install clean
 
