@@ -99,8 +99,7 @@ def with_arrival(
         raise InputError(
             f'the stream has a watermark on {marked!r}, but time="arrival" asks for none.\n  Leave one of them out.'
         )
-    now = hidden(F.current_timestamp(), F.col(quoted(rows.columns[0])))
-    timed = rows.select("*", now.alias(ARRIVAL[0]))
+    timed = rows.select("*", now().alias(ARRIVAL[0]))
     numbered = StructType([*timed.schema.fields, StructField(ARRIVAL[1], LongType())])
     return mapped(timed, Numbered(ARRIVAL[1]), numbered), ARRIVAL  # Spark refuses monotonically_increasing_id() here
 
@@ -137,9 +136,8 @@ class EventTime:
     def guarded(self, rows: DataFrame, moments: DataFrame | None = None) -> DataFrame:
         """The rows with their guarded time, which carries the watermark, and the reason why they are rejected.
         `moments`: rows of a guarded time alone, which only move the watermark; there is no reason in them."""
-        reason = self._reason()
-        guarded = F.when(reason == 0, self._time()).alias(WATERMARKED)
-        marked = rows.select("*", guarded, reason.cast("tinyint").alias(REASON))
+        judged = rows.select("*", self._reason().cast("tinyint").alias(REASON))  # by itself, so that it is computed once
+        marked = judged.select("*", F.when(F.col(REASON) == 0, self._time()).alias(WATERMARKED))
         if self.has_own_watermark:
             return marked
         if moments is not None:
@@ -186,7 +184,7 @@ class EventTime:
         """Why a row cannot be used, as a number of `REASONS`; 0 if it can."""
         time = F.unix_micros(self._time())
         ahead = min(microseconds(self.timing.max_ahead), 1 << 61)  # the clock and this fit 64 bits
-        limit = hidden(F.unix_micros(F.current_timestamp()) + F.lit(ahead), F.col(quoted(self.field.name)))
+        limit = F.unix_micros(now()) + F.lit(ahead)
         has_null = F.lit(False)
         for name in self._ties:
             has_null = has_null | F.col(quoted(name)).isNull()
@@ -214,13 +212,14 @@ class EventTime:
             )
 
 
-def hidden(value: Column, any_column: Column) -> Column:
-    """A value that is another one in each micro-batch, so that Spark's generated code is the same in all of them.
+def now() -> Column:
+    """The time of the micro-batch, in such a form that Spark's generated code is the same in all of them.
 
-    Spark writes numbers and times into that code, which it then compiles anew for each micro-batch, as does the JVM.
-    Arrays are handed to the code. The place in the array depends on a column, so that Spark does not look it up itself.
+    Spark puts that time into the plan as a literal, after all optimization, and writes literals into the code that it
+    generates. That code would be new in each micro-batch: Spark would compile it twice, and the JVM optimize it from
+    the beginning. For `zip_with` no code is generated: it is handed over as an object, with all that is in it.
     """
-    return F.element_at(F.array(value, value), F.when(any_column.isNull(), 1).otherwise(2))
+    return F.zip_with(F.array(F.current_timestamp()), F.array(F.lit(0)), lambda moment, _: moment)[0]
 
 
 def without_watermark(field: StructField) -> Column:
