@@ -175,14 +175,16 @@ def nothing_held(tables: Tables) -> Columns:
     )
 
 
-def joined(held: Columns, new: Columns, tables: Tables) -> Columns:
-    """Held events, then new ones. Columns that the pattern does not read stay a single row."""
+def joined(parts: Sequence[Columns], tables: Tables) -> Columns:
+    """Events one after the other, held ones first. Columns that the pattern does not read are those of the last part:
+    they stay a single row."""
     needed = _needed(tables)
-    parts = {
-        name: np.concatenate((getattr(held, name), part)) if name in needed else part
-        for name, part in new._asdict().items()
-    }
-    return Columns(**parts)
+    return Columns(
+        **{
+            name: np.concatenate([getattr(part, name) for part in parts]) if name in needed else last
+            for name, last in parts[-1]._asdict().items()
+        }
+    )
 
 
 def selected(columns: Columns, rows: npt.NDArray[np.int64], tables: Tables) -> Columns:

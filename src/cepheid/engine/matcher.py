@@ -173,7 +173,7 @@ class Matcher(State):
         ordinals = np.arange(len(new.time)) - np.repeat(bounds[:-1], lengths)
         new = new._replace(ordinal=ordinals + np.repeat(self.next_ordinal[slot_of], lengths))
         self.next_ordinal[slot_of] += lengths
-        self.held = joined(self.held, new, self.tables)
+        self.held = joined([self.held, new], self.tables)
         return bounds + held
 
     def _taken_in(self, new: Columns, bounds: Integers, slot_of: Integers, where: Callable[[int, int], str]) -> Listed:

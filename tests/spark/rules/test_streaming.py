@@ -14,10 +14,13 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from cepheid import PatternSet
+from cepheid.cli import main
 from cepheid.errors import CepheidError, InputError
 from cepheid.rules import directory
 from cepheid.spark.rules.choosing import GOES_ON
+from cepheid.spark.rules.found import RulesInStream
 from cepheid.spark.rules.query import RulesQuery
+from cepheid.spark.stream.checkpoint.layout import Checkpoint
 
 NOON = datetime(2025, 1, 1, 12)
 DDL = "key string, shop string, ts timestamp, id long, name string, price long"
@@ -147,6 +150,38 @@ def _taken_up(query: RulesQuery, is_done: Callable[[], bool]) -> None:
     """Let the query look for a change, unless its own thread has seen it already."""
     query.look()
     assert is_done()
+
+
+@pytest.mark.parametrize("twice", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_buckets_are_changed(spark: SparkSession, feed: Feed, tmp_path: Path, twice: bool) -> None:
+    """To fewer and to more for each of three keys, patterns and row patterns alike; the rules are those that run."""
+    place = str(tmp_path / "checkpoint")
+    rules = PatternSet({"pair": PAIR, "fall": FALL}, partition_by="key")
+    rules = rules.add("rise", RISE, partition_by="shop").add("any", PAIR, partition_by=[])
+
+    def found(rules: PatternSet) -> RulesInStream:
+        return rules.match_stream(stream_of(spark, tmp_path), order_by=["ts", "id"], watermark="3 seconds", buckets=3)
+
+    def run(rules: PatternSet, flush: bool = False) -> RulesQuery:
+        query = found(rules).start(matches=feed.take, checkpoint=place, trigger="available now", flush=flush)
+        query.awaitTermination()
+        return query
+
+    feed.write(*((key, "a", price) for price, key in enumerate("pqrstuvw", 1)))
+    run(rules)
+    assert main(["migrate", place, "--buckets", "2"]) == 0
+    assert len(Checkpoint(spark, place).identity().buckets) == 2 * 3
+    feed.write(*((key, "b", 1) for key in "pqrs"), *((key, "c", 7) for key in "tu"))
+    if twice:
+        assert not run(rules).changes[-1]
+        found(PatternSet({"another": RISE}, partition_by="key")).migrate(place, buckets=4)
+    feed.write(*((key, "b", 0) for key in "tuvw"))
+    query = run(rules, flush=True)
+    assert str(query.changes[-1]) == "4 go on"
+    events = [event for batch in feed.batches for event in batch]
+    whole = rules.match_events(events, order_by=["ts", "id"])
+    assert feed.matches() == Counter((match["rule"], match["match_id"]) for match in whole.matches)
+    assert {rule for rule, _ in feed.matches()} == {"pair", "fall", "rise", "any"}
 
 
 def test_a_restart_with_another_set_goes_on(spark: SparkSession, feed: Feed, tmp_path: Path) -> None:

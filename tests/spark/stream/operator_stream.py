@@ -114,9 +114,14 @@ class OperatorStream:
             self._feed(bucket, None)
 
     def _feed(self, bucket: int, cell: bytes | None) -> None:
+        self.feed(bucket, [cell])
+
+    def feed(self, bucket: int, cells: Sequence[bytes | None]) -> None:
+        """Give some cells to a bucket."""
         if self.forgetful:
             streaming_store._MEMORY.clear()
-        self._take(self.tester.testInPandas(bucket, pd.DataFrame({BUCKET: [bucket], PAYLOAD: [cell]})))
+        frame = pd.DataFrame({BUCKET: [bucket] * len(cells), PAYLOAD: cells})
+        self._take(self.tester.testInPandas(bucket, frame))
 
     def _take(self, output: Any) -> None:
         if not len(output):

@@ -11,6 +11,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from cepheid import InputError, RowPattern, StateError, sql
+from cepheid.cli import main
 from cepheid.spark.sinks import files
 
 FALLS = """
@@ -44,9 +45,9 @@ class Ticker:
         reader = self.spark.readStream.schema(DDL).option("maxFilesPerTrigger", 1)
         return reader.json(str(self.place / "in"))
 
-    def run(self, clause: str = FALLS, flush: bool = False, **more: Any) -> list[tuple[Any, ...]]:
+    def run(self, clause: str = FALLS, flush: bool = False, buckets: int = 2, **more: Any) -> list[tuple[Any, ...]]:
         """All that has come out so far, of what is there and what was there before."""
-        found = RowPattern.parse(clause).match(self.stream(), watermark="0 seconds", buckets=2)
+        found = RowPattern.parse(clause).match(self.stream(), watermark="0 seconds", buckets=buckets)
         out, late = files(str(self.place / "out")), files(str(self.place / "late"))
         query = found.start(  # type: ignore[union-attr]
             matches=out,
@@ -76,6 +77,22 @@ def test_a_restarted_query_goes_on_where_it_was(ticker: Ticker) -> None:
     assert ticker.run(flush=True) == [("A", 1, 9, 5, 3), ("A", 2, 8, 2, 2), ("B", 1, 4, 3, 2)]
     late = files(str(ticker.place / "late")).read(ticker.spark).collect()
     assert [(row.symbol, row.price) for row in late] == [("A", 1)]
+
+
+@pytest.mark.slow
+def test_buckets_are_changed(ticker: Ticker) -> None:
+    """By the command line, which knows the clause from the checkpoint, and by the program."""
+    place = str(ticker.place / "checkpoint")
+    ticker.put(*((symbol, 1, 9) for symbol in "ABCDEFG"), *((symbol, 2, 7) for symbol in "ABCDEFG"))
+    assert ticker.run(buckets=3) == []
+    assert main(["migrate", place, "--buckets", "2"]) == 0
+    ticker.put(("A", 3, 5), ("B", 3, 8), ("C", 3, 8), ("D", 3, 8))
+    falls = [(symbol, 1, 9, 7, 2) for symbol in "BCD"]
+    assert ticker.run(buckets=2) == falls
+    RowPattern.parse(FALLS).match(ticker.stream()).migrate(place, buckets=5)  # type: ignore[union-attr]
+    ticker.put(*((symbol, 4, 9) for symbol in "ABCDEFG"))
+    falls += [("A", 1, 9, 5, 3), *((symbol, 1, 9, 7, 2) for symbol in "EFG")]
+    assert ticker.run(buckets=5) == sorted(falls)
 
 
 def test_another_clause_is_refused_on_restart(ticker: Ticker) -> None:

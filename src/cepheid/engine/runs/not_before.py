@@ -46,10 +46,16 @@ def mark_needed(
 
 def renumber(tables: Tables, pool: Pool | CohortPool, held: Columns, new_number: Integers) -> None:
     """Let the chains lead to the new numbers of their events; `new_number`: NONE for an event that is forgotten."""
+    for rows in chains(tables, pool.slots, held.before):
+        known = rows != l.NONE
+        rows[known] = new_number[rows[known]]
+
+
+def chains(tables: Tables, slots: Integers, before: Integers) -> Iterator[Integers]:
+    """The columns that lead from slots and from events to earlier events, NONE where there is none."""
     for index in _reading(tables):
-        for chains in (pool.slots[:, l.K_BEFORE + 2 * index], held.before[:, 2 * index]):
-            known = chains != l.NONE
-            chains[known] = new_number[chains[known]]
+        yield slots[:, l.K_BEFORE + 2 * index]
+        yield before[:, 2 * index]
 
 
 def text_columns(tables: Tables) -> list[int]:

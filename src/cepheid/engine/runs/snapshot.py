@@ -1,7 +1,7 @@
 """The runs of a stream as bytes, and back.
 
 In: a `State`. Out: bytes with a versioned header that names the pattern by its fingerprint; numbers and text only.
-What was held by no partial match is left out.
+What no partial match holds is left out.
 
 Layout: a magic word, the length of the header, the header as JSON (format, fingerprint, strings, names, types and
 shapes of the arrays), the arrays one after the other.
@@ -16,11 +16,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from cepheid.engine.columns import Columns
-from cepheid.engine.kernel import cohort_layout as c
 from cepheid.engine.kernel import layout as l
-from cepheid.engine.runs.cohort_pool import CohortPool, new_cohort_pool
-from cepheid.engine.runs.pool import SMALLEST, Pool, new_pool, occupied
+from cepheid.engine.runs.arrays import arrays_of, filled
 from cepheid.engine.runs.state import State
 from cepheid.engine.tables.model import Tables
 from cepheid.errors import StateError
@@ -28,24 +25,11 @@ from cepheid.errors import StateError
 _State = TypeVar("_State", bound=State)
 MAGIC = b"CEPHEID\n"
 FORMAT = 4
-_SAVED = ("lists", "slots", "counters")
-_USED = {
-    "runs": l.Q_USED_RUNS,
-    "extra": l.Q_USED_RUNS,
-    "owner": l.Q_USED_RUNS,
-    "registers": l.Q_USED_RUNS,
-    "nodes": l.Q_USED_NODES,
-    "timers": l.Q_USED_TIMERS,
-}
 
 
 def snapshot(state: State) -> bytes:
     """The runs as bytes. Call `state.keep()` first, and keep those rows: the bytes refer to them."""
-    arrays: dict[str, npt.NDArray[Any]] = {name: getattr(state.pool, name) for name in _SAVED}
-    for name in _used(state.pool):
-        arrays[name] = getattr(state.pool, name)[: state.pool.counters[_USED[name]]]
-    arrays |= {f"held.{name}": array for name, array in state.held._asdict().items()}
-    arrays["next_ordinal"] = state.next_ordinal
+    arrays = arrays_of(state)
     header = {
         "format": FORMAT,
         "pattern": state.tables.fingerprint,
@@ -61,60 +45,9 @@ def snapshot(state: State) -> bytes:
 
 def restore(state: _State, saved: bytes) -> _State:
     """The state, which is new, with the runs of a snapshot in it that was taken for the same pattern."""
-    tables = state.tables
     header, arrays = _read(saved)
-    _check(header, tables)
-    if state.is_compact:
-        room, nodes = _power(len(arrays["runs"]) + 1), _power(len(arrays["nodes"]) + 1)
-        cohort_pool = _with_saved(new_cohort_pool(tables, room, slots=0, nodes=nodes), arrays)
-        cohort_pool.counters[c.Q_CHECK_AT] = tables.arrays.params[l.P_MAX_RUNS]  # limits may change between starts
-        state.pool = cohort_pool
-    else:
-        capacity = _power(max(len(arrays[name]) for name in ("runs", "nodes")) + 1)
-        state.pool = _laid_out(new_pool(tables, slots=len(arrays["slots"]), capacity=capacity), arrays)
-    state.held = Columns(**{name: arrays[f"held.{name}"] for name in Columns._fields})
-    state.next_ordinal = arrays["next_ordinal"]
-    state.texts = pa.array(header["texts"], pa.string())
-    state.index()
-    return state
-
-
-def _power(needed: int) -> int:
-    """A power of two that is large enough."""
-    return 1 << (max(needed, SMALLEST) - 1).bit_length()
-
-
-def _used(pool: Pool | CohortPool) -> list[str]:
-    """The arrays of which a part is in use."""
-    return [name for name in _USED if name in pool._fields]
-
-
-def _saved(arrays: dict[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
-    """The arrays that are saved whole, and what follows from them."""
-    return {name: arrays[name] for name in _SAVED} | {"occupied": occupied(arrays["lists"])}
-
-
-def _with_saved(pool: CohortPool, arrays: dict[str, npt.NDArray[Any]]) -> CohortPool:
-    for name in _used(pool):
-        getattr(pool, name)[: len(arrays[name])] = arrays[name]
-    return pool._replace(**_saved(arrays))
-
-
-def _laid_out(pool: Pool, arrays: dict[str, npt.NDArray[Any]]) -> Pool:
-    """A pool that is large enough, with the saved arrays in it."""
-    replaced = _saved(arrays)
-    for name in _USED:
-        saved, room = arrays[name], getattr(pool, name)
-        if len(saved) > len(room):
-            length = 2 * len(saved) if name == "timers" else len(pool.runs)
-            room = np.zeros((length, *room.shape[1:]), room.dtype)
-        room[: len(saved)] = saved
-        replaced[name] = room
-    timers = len(replaced["timers"])
-    if timers > len(pool.due):
-        replaced["due"] = np.zeros(timers, np.int32)
-        replaced["window_ended"] = np.zeros(timers, np.int8)
-    return pool._replace(**replaced)
+    _check(header, state.tables)
+    return filled(state, arrays, pa.array(header["texts"], pa.string()))
 
 
 def _read(saved: bytes) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import pickle
 import uuid
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
@@ -41,8 +41,10 @@ from cepheid.spark.stream.state.format import read, table_bytes, table_from, wri
 from cepheid.spark.stream.state.pending import (
     FEW,
     Decided,
+    OwnKeys,
     PendingEvents,
     key_hashes,
+    one_after_another,
     slot_of,
     slots_of,
 )
@@ -139,7 +141,7 @@ class RulesBucket(PendingEvents):
         events, generations = marks_in(events)
         self._marks += came - events.num_rows
         self.histories |= generations
-        self.pending = events if self.pending is None else _together([self.pending, events])
+        self.pending = one_after_another([self.pending, events])
 
     def _begin(self, group: int) -> None:
         self.group = group
@@ -203,7 +205,7 @@ class RulesBucket(PendingEvents):
         first = 0 if self.rows is None else self.rows.num_rows
         held = [name for name in group.held if name in due.column_names]
         rows = events.taken(held, np.arange(due.num_rows))
-        self.rows = rows if self.rows is None else _together([self.rows, rows])
+        self.rows = one_after_another([self.rows, rows])
         hashes = key_hashes(events.taken(HASHES, events.bounds[:-1]))
         seen: dict[tuple[int, bool], npt.NDArray[np.bool_]] = {}
         for one in self.runs:
@@ -339,6 +341,39 @@ class RulesBucket(PendingEvents):
                 one.rows = np.searchsorted(kept, one.rows)
         self._tidy = self._size()
 
+    @property
+    def awaits_history(self) -> bool:
+        """Whether a history has been brought to a rule that no micro-batch has read."""
+        begun = [(one.instance.waits, one.instance.since) for one in self.runs]
+        begun += [(one.waits, one.since) for one in self.row_runs.instances]
+        return any(waits and since not in self.histories for waits, since in begun)
+
+    def only(self, is_own: OwnKeys) -> None:
+        """Keep only what belongs to some keys."""
+        for one in self.runs:
+            one.only(is_own)
+        self.row_runs.only(is_own)
+        self.only_pending(is_own)
+        self.tidy()
+
+    def join(self, others: Sequence[RulesBucket]) -> None:
+        """Take over what others of the same key of the set hold (see `pending.Bucket`)."""
+        self.join_pending(others)
+        begun = [one for one in others if one.group is not None]  # the others never had an event
+        if not begun:
+            return
+        if self.group is None:
+            assert begun[0].group is not None
+            self._begin(begun[0].group)
+        tables = [self.rows, *(one.rows for one in begun)]
+        before = np.cumsum([0 if table is None else table.num_rows for table in tables])
+        for number, one in enumerate(self.runs):
+            one.join([other.runs[number] for other in begun], before[:-1].tolist())
+        self.row_runs.join([other.row_runs for other in begun])
+        self.rows = one_after_another(tables)
+        self.histories.update(*(one.histories for one in begun))
+        self._tidy = self._size()
+
     def to_bytes(self) -> bytes:
         """All of the bucket, tidied."""
         self.tidy()
@@ -370,8 +405,3 @@ class RulesBucket(PendingEvents):
         bucket.pending = table_from(pending) if pending else None
         bucket._tidy = bucket._size()
         return bucket
-
-
-def _together(tables: list[pa.Table]) -> pa.Table:
-    """Tables one after the other; a column that one does not have is NULL there."""
-    return pa.concat_tables(tables, promote_options="default")

@@ -15,7 +15,9 @@ from pyspark.sql import DataFrame
 from cepheid.explain import Explanation
 from cepheid.spark.rules.query import RulesQuery, Source
 from cepheid.spark.rules.stream_plan import RulesStreamPlan
+from cepheid.spark.stream.checkpoint.layout import Checkpoint
 from cepheid.spark.stream.history import history_given
+from cepheid.spark.stream.moving import migrate
 from cepheid.spark.stream.operator import LATE, MATCHES, REJECTED, TIMEOUTS
 from cepheid.spark.stream.query import Starting
 from cepheid.spark.stream.sinks import Sink
@@ -66,6 +68,13 @@ class RulesInStream:
         given = {kind: sink for kind, sink in sinks.items() if sink is not None}
         how = Starting(checkpoint, given, trigger, name, flush, on_error, idle, before)
         return RulesQuery(self.plan, how, rules, rejected_rules)
+
+    def migrate(self, checkpoint: str, *, buckets: int) -> None:
+        """Change the number of buckets that each key has in a checkpoint, to more or fewer. Stop the query first; the
+        next `start` continues with them. The rules that run on the checkpoint keep their runs, whatever this set has.
+        `cepheid migrate` does the same without your program.
+        """
+        migrate(self.plan, Checkpoint(self.plan.session, checkpoint), buckets)
 
     def explain(self) -> Explanation:
         """Explain what the rules share and how Spark runs them on this stream."""

@@ -6,7 +6,7 @@ In: what a worker must know of a rule, and since when it runs. Out: which events
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeAlias, TypeVar
 
@@ -16,9 +16,10 @@ import pyarrow as pa
 
 from cepheid.engine.assignments import Integers
 from cepheid.engine.matcher import Matcher
+from cepheid.engine.runs.joining import join
 from cepheid.engine.runs.snapshot import restore, snapshot
 from cepheid.spark.rules.bound import RuleWork
-from cepheid.spark.stream.state.pending import hashes_bytes, hashes_from
+from cepheid.spark.stream.state.pending import OwnKeys, hashes_bytes, hashes_from
 
 Work = TypeVar("Work")
 
@@ -64,6 +65,22 @@ class RuleRuns:
         self.keys = self.keys.filter(pa.array(self.matcher.forget(watermark)))
         kept = self.matcher.keep()
         self.rows, self.ordinals = self.rows[kept], self.ordinals[kept]
+
+    def only(self, is_own: OwnKeys) -> None:
+        """Keep only what belongs to some keys; the rows of the others are forgotten by the next `tidy`."""
+        stays = is_own(self.keys)
+        self.matcher.only(stays)
+        self.keys = self.keys.filter(pa.array(stays))
+
+    def join(self, others: Sequence[RuleRuns], before: Sequence[int]) -> None:
+        """Take over the runs of others, whose keys are others; `before`: by how much their rows in the bucket have
+        moved."""
+        parts = [self, *others]
+        self.matcher = join(Matcher(self.instance.rule.view.tables), [one.matcher for one in parts])
+        self.keys = pa.concat_arrays([one.keys for one in parts])
+        moved = [one.rows + first for one, first in zip(others, before, strict=True)]
+        self.rows = np.concatenate([self.rows, *moved])
+        self.ordinals = np.concatenate([one.ordinals for one in parts])
 
     def to_parts(self) -> list[bytes]:
         """All of it as bytes."""

@@ -34,7 +34,7 @@ from cepheid.spark.keys import HASHES
 from cepheid.spark.row_workers import MASK
 from cepheid.spark.rules.instances import Instance
 from cepheid.spark.rules.row_rules import RowRulePlan, RowRuleWork
-from cepheid.spark.stream.state.pending import PendingEvents
+from cepheid.spark.stream.state.pending import OwnKeys, PendingEvents
 from cepheid.spark.stream.state.row_bucket import BucketRows, RowStreamWork
 from cepheid.spark.stream.time import TIME
 from cepheid.syntax.tree import SpanUnit
@@ -170,6 +170,16 @@ class RowRuns:
     def dropped(self, key: bytes) -> list[pa.Table]:
         """Forget a key; its rows that were kept."""
         return [one.refuse(key, None, None)[0] for one in self.buckets if one.rows is not None or one.open]
+
+    def only(self, is_own: OwnKeys) -> None:
+        """Keep only what belongs to some keys."""
+        for bucket in self.buckets:
+            bucket.only(is_own)
+
+    def join(self, others: Sequence[RowRuns]) -> None:
+        """Take over what others keep, whose keys are others."""
+        for number, bucket in enumerate(self.buckets):
+            bucket.join([other.buckets[number] for other in others])
 
     def to_parts(self) -> Iterator[tuple[str, list[bytes]]]:
         """Names of instances, and all of each as bytes."""

@@ -39,7 +39,7 @@ from cepheid.spark.rules.packing import PackStream, hash_name
 from cepheid.spark.rules.registry import Changes, Registry
 from cepheid.spark.rules.row_rules import column_of
 from cepheid.spark.rules.row_runs import RowInstance, on_stream, refuse_the_end
-from cepheid.spark.rules.texts import written
+from cepheid.spark.rules.texts import read, written
 from cepheid.spark.rules.workers import Group, group_name
 from cepheid.spark.shipping import mapped
 from cepheid.spark.stream.accounts import OBSERVED, READ, counted, read_rows
@@ -365,9 +365,37 @@ class RulesStreamPlan:
         """The columns that tell the rows of an output apart, if any do."""
         return ("rule", "match_id") if kind in (MATCHES, TIMEOUTS) else None
 
-    def kept(self) -> str | None:
-        """The checkpoint keeps which rules run (see `registry`), not their plans."""
-        return None
+    def kept(self) -> str:
+        """What the checkpoint keeps of the plan beside the rules, which are kept by `registry`."""
+        rows, order_by, columns, *_ = self.given
+        known = {"schema": rows.schema.jsonValue(), "order_by": order_by, "columns": columns}
+        return json.dumps({"rules": "see beside", **known, "time": self.timing.source})
+
+    @property
+    def has_columns(self) -> tuple[bool, ...]:
+        """Of each key, whether it has any columns."""
+        return tuple(map(bool, self.registry.keys))
+
+    def reading(self, place: Checkpoint, saved: Identity) -> RulesStreamPlan:
+        """The plan of the rules that run on a checkpoint, whichever are in this set: it reads what they hold."""
+        registry, plan = registry_of(place), self
+        if registry is not None:
+            own = {rule.name: rule for rule in self.bound.rules}
+            rules = [read(one.text) if one.text else own.get(one.rule) for one in registry.running]
+            plan = self.with_rules([rule for rule in rules if rule is not None])
+            plan.at(place)
+            _, changes = plan._settled(saved.timeouts)
+            if changes:
+                raise StateError(
+                    f"these are not the rules that run on {place.path!r}: {changes}.\n"
+                    "  Give the set that the query was started with last."
+                )
+        plan.with_buckets(saved.buckets)
+        return plan
+
+    def work_on_state(self, timeouts: bool) -> RulesWork:
+        """What must be known to read the state."""
+        return self._work(self._numbers(self.registry), timeouts, "stop")
 
     def decides_by_time(self, timeouts: bool) -> bool:
         """Whether time that moves on decides anything of partial matches."""

@@ -9,7 +9,7 @@ is read once and is replayed with its micro-batch, so that what it decides is de
 * `end` ends the input of all buckets.
 * A number moves time: it goes through the watermark like the time of an event, in microseconds. So the watermark
   follows the clock less its delay, and events that come later are late by the usual rule.
-* `moved …` brings a part of a bucket that was divided (see `moving`).
+* `moved …` brings a part of a bucket, after a change of the buckets (see `moving`).
 * `history …` and `rows …` bring events that come before those of the stream (see `history`).
 """
 
@@ -38,7 +38,7 @@ def control_lines(session: SparkSession, directory: str) -> DataFrame:
 
 
 def told(lines: DataFrame, buckets: Sequence[int], bucket: str, payload: str) -> DataFrame:
-    """Cells for the operator: one without rows for each bucket, once the input is over; parts of divided buckets."""
+    """Cells for the operator: one without rows for each bucket, once the input is over; parts of buckets that move."""
     value, parts = F.col("value"), F.split("value", " ")
     is_end = value == END
     every = F.array(*[F.lit(number) for number in buckets])

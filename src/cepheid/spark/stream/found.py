@@ -127,10 +127,9 @@ class FoundInStream:
         return started(self.plan.looking_for(given), how)
 
     def migrate(self, checkpoint: str, *, buckets: int) -> None:
-        """Give the state in a checkpoint more buckets. Stop its query first; the next `start` continues with them.
-
-        The number must be a multiple of the number of buckets that the state has. `cepheid migrate` does the same
-        without your program, if the checkpoint keeps the pattern.
+        """Change the number of buckets of the state in a checkpoint, to more or fewer. Stop its query first; the next
+        `start` continues with them. `cepheid migrate` does the same without your program, if the checkpoint keeps the
+        pattern.
         """
         migrate(self.plan, Checkpoint(self.plan.session, checkpoint), buckets)
 

@@ -259,6 +259,21 @@ class StreamPlan(Plan):
         """Go on with the buckets that a checkpoint was written with."""
         self.bucket_ids = ids
 
+    @property
+    def has_columns(self) -> tuple[bool, ...]:
+        """Of its only key, whether it has any columns."""
+        return (bool(self.partition_by),)
+
+    def reading(self, place: Checkpoint, saved: Identity) -> StreamPlan:
+        """The plan that reads what a checkpoint holds."""
+        plan = self.looking_for(saved.leftovers)
+        plan.with_buckets(saved.buckets)
+        return plan
+
+    def work_on_state(self, timeouts: bool) -> StreamWork:
+        """What must be known to read the state."""
+        return self.work(timeouts)
+
     def execution(self) -> Execution:
         """How the plan runs, for explanations."""
         return Execution(

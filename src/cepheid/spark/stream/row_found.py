@@ -17,7 +17,9 @@ from pyspark.sql.streaming.query import StreamingQuery
 from cepheid.errors import InputError
 from cepheid.explain import Explanation
 from cepheid.explain.text.row_patterns import explain
+from cepheid.spark.stream.checkpoint.layout import Checkpoint
 from cepheid.spark.stream.history import history_given
+from cepheid.spark.stream.moving import migrate
 from cepheid.spark.stream.operator import LATE, MATCHES, REJECTED
 from cepheid.spark.stream.query import Starting, require_rocksdb, started
 from cepheid.spark.stream.row_plan import RowStreamPlan
@@ -82,6 +84,12 @@ class FoundRowsInStream:
         return started(
             self.plan, Starting(checkpoint, given, trigger, name, flush, on_error, idle, history_given(history, seam))
         )
+
+    def migrate(self, checkpoint: str, *, buckets: int) -> None:
+        """Change the number of buckets of the state in a checkpoint, to more or fewer. Stop its query first; the next
+        `start` continues with them. `cepheid migrate` does the same without your program.
+        """
+        migrate(self.plan, Checkpoint(self.plan.session, checkpoint), buckets)
 
     def explain(self) -> Explanation:
         """Explain what the clause means and how it is run."""

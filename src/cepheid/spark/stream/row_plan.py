@@ -10,7 +10,6 @@ a time; a bucket is `state.row_bucket.BucketRows`. All rows travel, since the ro
 from __future__ import annotations
 
 import hashlib
-import json
 import warnings
 from collections.abc import Iterator
 from dataclasses import replace
@@ -142,12 +141,28 @@ class RowStreamPlan(RowPatternPlan):
         return None
 
     def kept(self) -> str:
-        """What the checkpoint keeps of the plan, for people to read."""
-        return json.dumps({"clause": str(self.bound.pattern)})
+        """What the checkpoint keeps of the plan, so that its state can be read."""
+        from cepheid.spark.stream.checkpoint.saved_plan import written_row_plan
+
+        return written_row_plan(self)
 
     def with_buckets(self, ids: tuple[int, ...]) -> None:
         """Go on with the buckets that a checkpoint was written with."""
         self.bucket_ids = ids
+
+    @property
+    def has_columns(self) -> tuple[bool, ...]:
+        """Of its only key, whether it has any columns."""
+        return (bool(self.partition_by),)
+
+    def reading(self, place: Checkpoint, saved: Identity) -> RowStreamPlan:
+        """The plan that reads what a checkpoint holds."""
+        self.with_buckets(saved.buckets)
+        return self
+
+    def work_on_state(self, timeouts: bool) -> RowStreamWork:
+        """What must be known to read the state."""
+        return self.work()
 
     def decides_by_time(self, timeouts: bool) -> bool:
         """Whether time that moves on decides open matches."""

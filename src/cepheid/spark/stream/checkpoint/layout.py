@@ -34,6 +34,19 @@ MOVED = "moved "
 
 
 @dataclass(frozen=True, slots=True)
+class Moving:
+    """A change of buckets (see `moving`)."""
+
+    name: str
+    before: Identity
+    """What the state belongs to,"""
+    after: Identity
+    """and what it will belong to."""
+    buckets: int
+    """How many there will be for each key."""
+
+
+@dataclass(frozen=True, slots=True)
 class Checkpoint:
     """The directory of a checkpoint."""
 
@@ -53,7 +66,7 @@ class Checkpoint:
         if (begun := self.moving()) is not None:
             raise StateError(
                 f"a change of the buckets of {self.path!r} was begun and not finished.\n"
-                f"  Finish it: cepheid migrate {self.path} --buckets {len(begun[2].buckets)}."
+                f"  Finish it: cepheid migrate {self.path} --buckets {begun.buckets}."
             )
         if self._is_ending() and not flush:
             raise StateError(
@@ -122,21 +135,23 @@ class Checkpoint:
         lines = self._lines("history")
         return lines[0] if lines else None
 
-    def keep_moving(self, name: str, saved: Identity, wanted: Identity) -> None:
-        """Note that buckets are about to change, under what name, and what the state belongs to before and after."""
-        self._write("moving", [name, saved.to_json(), wanted.to_json()], mode="overwrite")
+    def keep_moving(self, change: Moving) -> None:
+        """Note that buckets are about to change."""
+        lines = [change.name, change.before.to_json(), change.after.to_json(), str(change.buckets)]
+        self._write("moving", lines, mode="overwrite")
 
-    def moving(self) -> tuple[str, Identity, Identity] | None:
-        """The same, None if no change is under way."""
+    def moving(self) -> Moving | None:
+        """The change that is under way, None if there is none."""
         lines = self._lines("moving")
         if not lines:
             return None
-        name, saved, wanted = lines
         what = f"the change of the checkpoint {self.path!r}"
-        return name, Identity.from_json(saved, what), Identity.from_json(wanted, what)
+        before, after = (Identity.from_json(line, what) for line in lines[1:3])
+        # an earlier version did not note the number: it changed states of one key only
+        return Moving(lines[0], before, after, int(lines[3]) if len(lines) > 3 else len(after.buckets))
 
     def move(self, lines: DataFrame) -> None:
-        """Let the control source bring divided buckets: in one file, which is there as a whole or not at all."""
+        """Let the control source bring parts of buckets: in one file, which is there as a whole or not at all."""
         lines.coalesce(1).write.mode("append").text(self._place("control"))
 
     def has_moved(self, name: str) -> bool:

@@ -1,21 +1,28 @@
 """The plan of a stream as its checkpoint keeps it, so that the state can be read without the program that wrote it.
 
 In: a plan, or the text that a checkpoint keeps. Out: that text, or a plan like the one that wrote it. Which state a
-query may go on with is not decided here but by `identity`. Of a row pattern only its clause is kept, for people.
+query may go on with is not decided here but by `identity`. What a set of rules keeps is read by `spark.rules.kept`.
 """
 
 from __future__ import annotations
 
 import json
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
+from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from cepheid.engine.tables.model import Options
 from cepheid.errors import MalformedPatternError, StateError
-from cepheid.options import Asked
+from cepheid.match_recognize.json_format import from_json as clause_from_json
+from cepheid.match_recognize.json_format import to_json as clause_to_json
+from cepheid.options import Asked, Limits
 from cepheid.spark.stream.checkpoint.layout import Checkpoint
 from cepheid.spark.stream.plan import StreamPlan
+from cepheid.spark.stream.row_plan import RowStreamPlan
 from cepheid.spark.stream.time import ARRIVAL, Timing
 from cepheid.syntax.json_format import from_json, to_json
 
@@ -46,40 +53,83 @@ def written_plan(plan: StreamPlan) -> str | None:
     )
 
 
+def written_row_plan(plan: RowStreamPlan) -> str:
+    """The same for a row pattern; `clause` is for people."""
+    pattern = plan.bound.pattern
+    return json.dumps(
+        {
+            "clause": str(pattern),
+            "row_pattern": json.loads(clause_to_json(pattern)),
+            "schema": plan.rows.schema.jsonValue(),
+            "time": plan.timing.source,
+        }
+    )
+
+
 def kept_plan(checkpoint: Checkpoint) -> StreamPlan:
-    """The plan that a checkpoint was written by."""
+    """The plan of a pattern that a checkpoint was written by."""
+    plan = any_kept_plan(checkpoint)
+    if isinstance(plan, RowStreamPlan):
+        raise StateError(
+            f"the checkpoint {checkpoint.path!r} belongs to a MATCH_RECOGNIZE clause: it keeps the rows of open "
+            "matches, and has no runs to list."
+        )
+    return plan
+
+
+def any_kept_plan(checkpoint: Checkpoint) -> StreamPlan | RowStreamPlan:
+    """The plan of a pattern or a row pattern that a checkpoint was written by."""
+    kept = kept_text(checkpoint)
+    if "rules" in kept:
+        raise StateError(f"the checkpoint {checkpoint.path!r} belongs to a set of rules, whose runs are not listed.")
+    with damage_told(checkpoint), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # whoever started the stream was told
+        rows = empty_rows(checkpoint, kept)
+        timing = Timing(source=kept["time"])
+        if "row_pattern" in kept:
+            pattern = clause_from_json(json.dumps(kept["row_pattern"]))
+            return RowStreamPlan(pattern, rows, None, Limits(), timing)
+        return StreamPlan(
+            from_json(json.dumps(kept["pattern"])),
+            rows,
+            tuple(kept["partition_by"]),
+            tuple(kept["order_by"]),
+            Asked(
+                tuple(kept["measures"].items()),
+                None if kept["columns"] is None else tuple(kept["columns"]),
+                kept["rows"],
+            ),
+            None,
+            Options(),
+            timing,
+            kept["id"],
+        )
+
+
+def kept_text(checkpoint: Checkpoint) -> dict[str, Any]:
+    """What a checkpoint keeps of its plan, refused if that does not suffice to read the state."""
     text = checkpoint.kept_plan()
-    if text is None:
+    with damage_told(checkpoint):
+        kept: dict[str, Any] = {} if text is None else json.loads(text)
+    if "schema" not in kept:
         raise StateError(
             f"the checkpoint {checkpoint.path!r} does not keep its pattern: a condition is a Spark Column, its "
-            "elements have keys of their own, it belongs to a set of rules, or an earlier version wrote it.\n"
+            "elements have keys of their own, or an earlier version wrote it.\n"
             "  Use what match() returned for the stream: StateReader(found, …), found.migrate(…)."
         )
+    return kept
+
+
+def empty_rows(checkpoint: Checkpoint, kept: dict[str, Any]) -> DataFrame:
+    """No rows, with the columns of the stream."""
+    return checkpoint.session.createDataFrame([], StructType.fromJson(kept["schema"]))
+
+
+@contextmanager
+def damage_told(checkpoint: Checkpoint) -> Iterator[None]:
+    """Say that what a checkpoint keeps cannot be read."""
     try:
-        kept = json.loads(text)
-        if "clause" in kept:
-            raise StateError(
-                f"the checkpoint {checkpoint.path!r} belongs to a MATCH_RECOGNIZE clause: it keeps the rows of open "
-                "matches; it has no runs to list, and its buckets cannot be divided."
-            )
-        rows = checkpoint.session.createDataFrame([], StructType.fromJson(kept["schema"]))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # whoever started the stream was told
-            return StreamPlan(
-                from_json(json.dumps(kept["pattern"])),
-                rows,
-                tuple(kept["partition_by"]),
-                tuple(kept["order_by"]),
-                Asked(
-                    tuple(kept["measures"].items()),
-                    None if kept["columns"] is None else tuple(kept["columns"]),
-                    kept["rows"],
-                ),
-                None,
-                Options(),
-                Timing(source=kept["time"]),
-                kept["id"],
-            )
+        yield
     except (ValueError, TypeError, KeyError) as error:
         raise StateError(
             f"the plan that the checkpoint {checkpoint.path!r} keeps is damaged.\n"

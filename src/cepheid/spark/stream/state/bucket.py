@@ -10,6 +10,7 @@ and the same events give the same results however they came (rule 12).
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -19,6 +20,7 @@ import pyarrow as pa
 from cepheid.engine.assignments import Assignments, Integers
 from cepheid.engine.counts import Counts, counted
 from cepheid.engine.matcher import Matcher, no_assignments
+from cepheid.engine.runs.joining import join
 from cepheid.engine.runs.live import count_live, events_held, live
 from cepheid.engine.runs.snapshot import restore, snapshot
 from cepheid.errors import CepheidError
@@ -27,7 +29,7 @@ from cepheid.rows.assemble import assemble
 from cepheid.rows.counts import counts_table, summed_of
 from cepheid.spark.keys import HASHES
 from cepheid.spark.stream.state.format import read, table_bytes, table_from, written
-from cepheid.spark.stream.state.leftovers import NUMBER, Leftovers, LeftoverWork
+from cepheid.spark.stream.state.leftovers import NUMBER, Leftovers, LeftoverWork, numbered_after
 from cepheid.spark.stream.state.pending import (
     FEW,
     Decided,
@@ -36,6 +38,7 @@ from cepheid.spark.stream.state.pending import (
     hashes_bytes,
     hashes_from,
     key_hashes,
+    one_after_another,
     slot_of,
     slots_of,
 )
@@ -295,6 +298,22 @@ class BucketRuns(PendingEvents):
         if self.leftovers is not None:
             self.leftovers.only(is_own)
         self.tidy()
+
+    def join(self, others: Sequence[BucketRuns]) -> None:
+        """Take over what others hold, none of whose keys is here (see `pending.Bucket`)."""
+        rows = [self.rows]
+        for other in others:
+            held = other.rows
+            if self.leftovers is not None and other.leftovers is not None:
+                before = self.leftovers.join(other.leftovers)
+                held = None if held is None else numbered_after(held, before)
+            rows.append(held)
+        self.rows = one_after_another(rows)
+        parts = [self, *others]
+        self.matcher = join(Matcher(self.work.tables), [one.matcher for one in parts])
+        self.keys = pa.concat_arrays([one.keys for one in parts])
+        self.join_pending(others)
+        self._tidy = len(self.matcher.held.time) + len(self.keys)
 
     def to_bytes(self) -> bytes:
         """All of the bucket, tidied."""

@@ -29,7 +29,7 @@ from cepheid.reference.tracing import TracedRun
 from cepheid.rows.arrange import Arranged
 from cepheid.spark.explained import ShippedAutomaton
 from cepheid.spark.stream.state.format import read, table_bytes, table_from, written
-from cepheid.spark.stream.state.pending import OwnKeys
+from cepheid.spark.stream.state.pending import OwnKeys, one_after_another
 from cepheid.syntax.tree import EventCount, Window
 
 NUMBER = "__number"
@@ -136,6 +136,15 @@ class Leftovers:
                 key: one for (key, one), is_kept in zip(self._followers.items(), own, strict=True) if is_kept
             }
 
+    def join(self, other: Leftovers) -> int:
+        """Take over what another has of other keys; returns by how much the numbers of its rows have grown."""
+        before = self._next
+        recent = None if other._recent is None else numbered_after(other._recent, before)
+        self._recent = one_after_another([self._recent, recent])
+        self._followers |= other._followers
+        self._next += other._next
+        return before
+
     def advance(self, watermark: int) -> LeftOver:
         """Time has moved on, and all up to the watermark is handled: what is decided by that."""
         for key, follower in list(self._followers.items()):
@@ -224,6 +233,11 @@ class Leftovers:
             assert found._automaton is not None
             found._followers[bytes.fromhex(key)] = Follower.restored(found._automaton, state, own)
         return found
+
+
+def numbered_after(rows: pa.Table, before: int) -> pa.Table:
+    """Rows whose numbers come behind so many others."""
+    return rows.set_column(rows.column_names.index(NUMBER), NUMBER, pc.add(rows[NUMBER], before))
 
 
 def _later_rows(keys: pa.Array) -> Integers:

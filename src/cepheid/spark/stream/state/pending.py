@@ -7,9 +7,9 @@ partial matches of a pattern beside them, `BucketRows` the open rows of a row pa
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias, TypeVar
+from typing import Protocol, Self, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -34,8 +34,17 @@ class Decided:
     unmatched: pa.Table | None = None
 
 
+OwnKeys: TypeAlias = Callable[[pa.Array], npt.NDArray[np.bool_]]
+"""Says of the hashes of keys which of them are meant."""
+
+
 class Bucket(Protocol):
-    """A bucket as the operator and the store know it."""
+    """A bucket as the operator and the store know it, and whatever moves keys to other buckets.
+
+    `only` keeps what belongs to some keys. `join` takes over what others hold, none of whose keys it has. Their
+    watermarks may differ, and the later one holds from then on. So what the others have may be due, and nothing may be
+    forgotten before the next `advance` has handled it; that is to be the next call.
+    """
 
     watermark: int
     handled: int
@@ -54,10 +63,12 @@ class Bucket(Protocol):
     def refuse(self, key: bytes, time: int | None, watermark: int | None) -> tuple[pa.Table, bool]: ...
     def named(self, key: bytes) -> str: ...
     def to_bytes(self) -> bytes: ...
+    @property
+    def awaits_history(self) -> bool: ...
+    def only(self, is_own: OwnKeys, /) -> None: ...
+    def join(self, others: Sequence[Self], /) -> None: ...
 
 
-OwnKeys: TypeAlias = Callable[[pa.Array], npt.NDArray[np.bool_]]
-"""Says of the hashes of keys which of them are meant."""
 AnyBucket = TypeVar("AnyBucket", bound=Bucket)
 Made = TypeVar("Made", bound=Bucket, covariant=True)
 
@@ -125,6 +136,16 @@ class PendingEvents:
         time: int = pc.min(self.pending[TIME]).as_py()
         return time
 
+    @property
+    def awaits_history(self) -> bool:
+        """Whether a history has been brought that no micro-batch has read."""
+        return False
+
+    def join_pending(self, others: Sequence[PendingEvents]) -> None:
+        """Let the events of others wait, too; time is where it is in the latest of them."""
+        self.pending = one_after_another([self.pending, *(one.pending for one in others)])
+        self.watermark = max(self.watermark, *(one.watermark for one in others))
+
     def only_pending(self, is_own: OwnKeys) -> None:
         """Let only the events of some keys wait."""
         if self.pending is not None:
@@ -154,6 +175,13 @@ class PendingEvents:
                 [row] = rows.select(list(partition_by)).slice(0, 1).to_pylist()
                 return ", ".join(f"{name} = {value!r}" for name, value in row.items())
         return "all events"
+
+
+def one_after_another(tables: Sequence[pa.Table | None]) -> pa.Table | None:
+    """The rows of all tables, None if there are none. A column that one does not have is NULL there: another start of
+    the query may name columns in another order, another set of rules may have brought other columns."""
+    there = [table for table in tables if table is not None]
+    return pa.concat_tables(there, promote_options="default") if there else None
 
 
 def key_hashes(rows: pa.Table) -> pa.Array:

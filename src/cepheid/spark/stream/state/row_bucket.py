@@ -12,6 +12,7 @@ those with many kept rows (`open_rows`), whose searches go on.
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -33,10 +34,12 @@ from cepheid.spark.stream.state.open_rows import OpenRows
 from cepheid.spark.stream.state.pending import (
     FEW,
     Decided,
+    OwnKeys,
     PendingEvents,
     hashes_bytes,
     hashes_from,
     key_hashes,
+    one_after_another,
     slot_of,
     slots_of,
 )
@@ -345,6 +348,33 @@ class BucketRows(PendingEvents):
     def _is_of(self, key: bytes) -> Mask:
         """Which of the kept rows are of a key."""
         return np.isin(self.row_slots, slot_of(self.keys, key))
+
+    # ── keys that go to other buckets ────────────────────────────────────────────────────────────────────────────────
+
+    def only(self, is_own: OwnKeys) -> None:
+        """Keep only what belongs to some keys."""
+        self._put_together()
+        stays = is_own(self.keys)
+        if self.rows is not None:
+            is_kept = stays[self.row_slots]
+            self.rows, self.row_slots = self.rows.filter(pa.array(is_kept)), self.row_slots[is_kept]
+        self.row_slots = (np.cumsum(stays) - 1)[self.row_slots]
+        self.keys, self.slots = self.keys.filter(pa.array(stays)), self.slots[stays]
+        self.only_pending(is_own)
+        self.tidy()
+
+    def join(self, others: Sequence[BucketRows]) -> None:
+        """Take over what others hold, none of whose keys is here (see `pending.Bucket`)."""
+        parts = [self, *others]
+        before = np.cumsum([0, *(len(one.keys) for one in parts)])
+        kept = [one._all_rows() for one in parts]
+        self.open = {}
+        self.rows = one_after_another([rows for rows, _ in kept])
+        self.row_slots = np.concatenate([slots + first for first, (_, slots) in zip(before, kept, strict=False)])
+        self.slots = np.concatenate([one.slots for one in parts])
+        self.keys = pa.concat_arrays([one.keys for one in parts])
+        self.join_pending(others)
+        self._tidy = len(self.keys)
 
     # ── written and read back ────────────────────────────────────────────────────────────────────────────────────────
 

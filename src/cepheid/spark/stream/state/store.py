@@ -33,6 +33,7 @@ import pyarrow as pa
 from cepheid.errors import StateError
 from cepheid.spark.stream.checkpoint.identity import Identity
 from cepheid.spark.stream.state.format import read, table_bytes, table_from, written
+from cepheid.spark.stream.state.moved import parts_of, put_together
 from cepheid.spark.stream.state.pending import AnyBucket, Bucket, BucketWork
 from cepheid.spark.stream.state.variables import Variables
 
@@ -106,16 +107,13 @@ class BucketStore(Generic[AnyBucket]):
         return head, self._remembered(head, bucket_id) or self.restored(head, bucket_id)
 
     def taken_over(self, bucket_id: int, moved: list[bytes]) -> tuple[Head, Callable[[], AnyBucket]]:
-        """The head of a bucket whose state is replaced by that of a part of another one (see `moving`), and what makes
-        the new bucket; `save` it anew."""
+        """The head of a bucket whose state is replaced by parts of others (see `moving`), and what makes the new one;
+        `save` it anew."""
         saved = self.head.get()
         head = _unborn() if saved is None else head_of(bytes(saved[0]), bucket_id)
         what = f"what was moved to bucket {bucket_id}"
-        pieces = {fields["piece"]: (fields["pieces"], part) for fields, (part,) in (read(one, what) for one in moved)}
-        whole = b"".join(pieces[number][1] for number in sorted(pieces))
-        if any(count != len(pieces) for count, _ in pieces.values()):
-            raise _missing(f"a piece of {what}")
-        return dataclasses.replace(head, birth=uuid.uuid4().hex), lambda: self.work.saved_bucket(whole, what)
+        parts = parts_of(moved, what)
+        return dataclasses.replace(head, birth=uuid.uuid4().hex), lambda: put_together(self.work, parts, what)
 
     def save(
         self,
