@@ -398,3 +398,21 @@ def test_what_is_refused(spark: SparkSession, source: Source, tmp_path: Path) ->
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         match()
+
+
+@pytest.mark.parametrize("time", ["event", "arrival"])
+def test_micro_batches_share_generated_code(spark: SparkSession, source: Source, tmp_path: Path, time: str) -> None:
+    """Spark generates code for each plan, and compiles it unless it has compiled the same before."""
+    compiler = spark._jvm.org.apache.spark.sql.catalyst.expressions.codegen.CodeGenerator  # type: ignore[union-attr]
+    compiled: list[int] = []
+    for second in range(7):
+        source.put(("x", second, 2 * second, "a"), ("x", second, 2 * second + 1, "b"))
+    ordered: dict[str, Any] = {"order_by": ["ts", "id"], "watermark": "0 seconds"} if time == "event" else {}
+    found: Any = A_B.match(source.stream, partition_by="key", time=time, **ordered)
+    found.start(
+        matches=lambda rows, batch: compiled.append(compiler.compileTime()),
+        checkpoint=str(tmp_path / "checkpoint"),
+        trigger="available now",
+    ).awaitTermination()
+    assert len(compiled) >= 5
+    assert len(set(compiled[2:-1])) == 1  # the last may be one without data, whose plan is another

@@ -136,7 +136,9 @@ class EventTime:
     def guarded(self, rows: DataFrame, moments: DataFrame | None = None) -> DataFrame:
         """The rows with their guarded time, which carries the watermark, and the reason why they are rejected.
         `moments`: rows of a guarded time alone, which only move the watermark; there is no reason in them."""
-        judged = rows.select("*", self._reason().cast("tinyint").alias(REASON))  # by itself, so that it is computed once
+        judged = rows.select(
+            "*", self._reason().cast("tinyint").alias(REASON)
+        )  # by itself, so that it is computed once
         marked = judged.select("*", F.when(F.col(REASON) == 0, self._time()).alias(WATERMARKED))
         if self.has_own_watermark:
             return marked
