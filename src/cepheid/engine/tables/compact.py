@@ -152,7 +152,7 @@ def _is_alone(automaton: Automaton, indexed: Collection[int]) -> bool:
     return not automaton.looping and all(
         len(position.continuations) <= 1
         and all(
-            take.contiguity is Contiguity.STRICT or take.contiguity is Contiguity.RELAXED and number in indexed
+            take.contiguity is Contiguity.STRICT or (take.contiguity is Contiguity.RELAXED and number in indexed)
             for take in (way.take for way in position.continuations)
         )
         for number, position in enumerate(automaton.positions[1:], start=1)
