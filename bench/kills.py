@@ -1,26 +1,33 @@
 """Kills that can be resumed: `python bench/kills.py --count 1000 --resume kills.jsonl [--json kills.json]`.
 
-Runs one job after the other under kills until there were so many, and notes each job in a file, so that a run which was
-stopped goes on. What is killed, and under which job, takes turns (`KINDS`). After every job its outputs are compared
-with the same events in memory, and its accounts are added up: nothing lost, nothing doubled.
+Runs jobs under kills until there were so many, and notes each job in a file, so that a run which was stopped goes on.
+What is killed, and under which job, takes turns (`KINDS`). After every job its outputs are compared with the same
+events in memory, and its accounts are added up: nothing lost, nothing doubled. What a job with a problem has left is
+kept.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import shutil
+import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import count
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples" / "kafka"))
 
+import shared_classes
 from faults import rule_kills
 from faults.kills import Broker, Outcome, Work, outcome
 from faults.victims import executors, workers
@@ -123,26 +130,54 @@ def _figures(jobs: list[dict[str, Any]]) -> dict[str, Any]:
     return {"kills": kills, "jobs": len(jobs), "seconds": seconds, "problems": bad, "right": not bad}
 
 
+def one_job(kind: str, seed: int, broker: Broker | None) -> dict[str, Any]:
+    """Run a job under kills, in a process of its own; what came out, as it is noted."""
+    start, place = time.monotonic(), Path(tempfile.mkdtemp(prefix=f"kills-{kind}-{seed}-"))
+    try:
+        found = KINDS[kind].run(place / "job", seed, broker if KINDS[kind].needs_broker else None)
+    except Exception as error:  # the others go on; this one is a problem
+        found = Outcome(0, [f"the job stopped with {type(error).__name__}: {error}"])
+    seconds = round(time.monotonic() - start, 1)
+    job = {"seed": seed, "kind": kind, "kills": found.kills, "seconds": seconds, "problems": found.problems}
+    if found.problems:
+        return job | {"kept": str(place)}
+    shutil.rmtree(place)
+    return job
+
+
+def all_jobs(given: argparse.Namespace, jobs: list[dict[str, Any]], broker: Broker | None) -> Iterator[dict[str, Any]]:
+    """Run jobs, some of them side by side, until there were enough kills; each as soon as it has ended. Seeds that are
+    noted are not run again, and a seed says what is killed."""
+    kinds, begun = given.kind or list(KINDS), time.monotonic()
+    done = {job["seed"] for job in jobs}
+    seeds = (seed for seed in count(1) if seed not in done)
+    kills, running = sum(job["kills"] for job in jobs), set[Future[dict[str, Any]]]()
+    with ProcessPoolExecutor(given.jobs, get_context("spawn")) as processes:
+        while True:
+            while len(running) < given.jobs and kills < given.count and time.monotonic() - begun < 60 * given.minutes:
+                seed = next(seeds)
+                running.add(processes.submit(one_job, kinds[(seed - 1) % len(kinds)], seed, broker))
+            if not running:
+                return
+            ended, running = wait(running, return_when=FIRST_COMPLETED)
+            for job in ended:
+                kills += job.result()["kills"]
+                yield job.result()
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--count", type=int, default=100, help="kills in all, those noted before included")
+    parser.add_argument("--jobs", type=int, default=1, help="so many jobs side by side")
     parser.add_argument("--resume", type=Path, help="where each job is noted, and read from at the start")
     parser.add_argument("--kind", choices=KINDS, action="append", help="only these; may be repeated")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no further job after so long")
     parser.add_argument("--json", type=Path, help="write the table as JSON")
     given = parser.parse_args()
-    jobs, begun = noted(given.resume), time.monotonic()
-    kinds = given.kind or list(KINDS)
-    facts = environment()
-    with _broker(kinds) as broker:
-        while sum(job["kills"] for job in jobs) < given.count and time.monotonic() - begun < 60 * given.minutes:
-            seed, kind = len(jobs) + 1, kinds[len(jobs) % len(kinds)]
-            start = time.monotonic()
-            with tempfile.TemporaryDirectory() as place:
-                needed = broker if KINDS[kind].needs_broker else None
-                found = KINDS[kind].run(Path(place) / "job", seed, needed)
-            seconds = round(time.monotonic() - start, 1)
-            job = {"seed": seed, "kind": kind, "kills": found.kills, "seconds": seconds, "problems": found.problems}
+    jobs, facts = noted(given.resume), environment()
+    subprocess.run([sys.executable, shared_classes.__file__], check=True)
+    with _broker(given.kind or list(KINDS)) as broker:
+        for job in all_jobs(given, list(jobs), broker):
             jobs.append(job | {"commit": facts["commit"]})
             print(json.dumps(jobs[-1]), flush=True)
             if given.resume is not None:

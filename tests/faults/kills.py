@@ -33,8 +33,6 @@ NOON = datetime(2025, 1, 1, 12)
 OVER = "has been ended by flush=True"
 SIZE = 60
 """Events of a file."""
-SHORT_LIVED = {"JDK_JAVA_OPTIONS": shared_classes.SHORT_LIVED, "SPARK_SUBMIT_OPTS": shared_classes.java_options()}
-"""For a JVM that lives for seconds."""
 
 
 @dataclass
@@ -91,14 +89,23 @@ class Work:
                 stdout=output,
                 stderr=output,
                 start_new_session=True,
-                env={**os.environ, **SHORT_LIVED, **environment},
+                env={**surroundings(place), **environment},
             )
 
     def _undisturbed(self, place: Path, step: str) -> None:
         command = [sys.executable, str(JOB), str(place), step]
-        done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **SHORT_LIVED}, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, env=surroundings(place), check=False)
         if done.returncode:
             raise RuntimeError(f"{step} failed with {done.returncode}:\n{done.stderr[-5_000:]}")
+
+
+def surroundings(place: Path) -> dict[str, str]:
+    """The environment of a job: for a JVM that lives for seconds, and cannot tidy up what it lays down beside it."""
+    for_a_while = place / "tmp"
+    for_a_while.mkdir(exist_ok=True)
+    options = f"{shared_classes.SHORT_LIVED} -Djava.io.tmpdir={for_a_while}"
+    java = {"JDK_JAVA_OPTIONS": options, "SPARK_SUBMIT_OPTS": shared_classes.java_options()}
+    return {**os.environ, **java, "SPARK_LOCAL_DIRS": str(for_a_while)}
 
 
 def write_events(place: Path, seed: int, batches: int, size: int = SIZE, keys: int = 1) -> list[dict[str, Any]]:
