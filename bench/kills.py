@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -29,6 +30,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "examples" / "kafka"))
 
 import shared_classes
 from faults import rule_kills
+from faults.drivers import ASKED
 from faults.kills import Broker, Outcome, Work, outcome
 from faults.victims import executors, workers
 from reporting import Column, Section, as_json, environment, show
@@ -62,25 +64,30 @@ def _beside(victims: str, kill: Callable[..., Outcome], job: str, **work: Any) -
     return Kind(victims, job, run, "Kafka" in job)
 
 
-def _rules(place: Path, seed: int, broker: Broker | None) -> Outcome:
-    place.mkdir()
-    found = rule_kills.outcome(place, seed, batches=36, kills=8, crashes=3, changes=7)
-    return Outcome(found.kills, found.problems)
+def _rules(victims: str, **how: Any) -> Kind:
+    def run(place: Path, seed: int, broker: Broker | None) -> Outcome:
+        place.mkdir()
+        found = rule_kills.outcome(place, seed, **how)
+        return Outcome(found.kills, found.problems)
+
+    return Kind(victims, "rules that change, files", run)
 
 
 KINDS = {
-    "driver": _drivers("pattern, files", 9, 3, batches=28),
-    "driver-rows": _drivers("row pattern, files", 9, 3, batches=28, rows=True),
-    "driver-deep": _drivers("pattern, files, deep state", 7, 2, batches=20, **DEEP),
-    "driver-kafka": _drivers("pattern, Kafka", 9, 3, batches=28),
-    "rules": Kind("driver or its JVM", "rules that change, files", _rules),
-    "worker": _beside("Python worker", workers, "pattern, files", batches=70),
-    "worker-rows": _beside("Python worker", workers, "row pattern, files", batches=70, rows=True),
-    "worker-deep": _beside("Python worker", workers, "pattern, files, deep state", batches=50, **DEEP),
-    "worker-kafka": _beside("Python worker", workers, "pattern, Kafka", batches=70),
-    "executor": _beside("executor", executors, "pattern, files", batches=50),
-    "executor-deep": _beside("executor", executors, "pattern, files, deep state", batches=30, **DEEP),
+    "driver": _drivers("pattern, files", 10, 3, batches=18),
+    "worker": _beside("Python worker", workers, "pattern, files", batches=50),
+    "driver-rules": _rules("driver or its JVM", batches=24, kills=7, crashes=3, changes=5),
+    "worker-rows": _beside("Python worker", workers, "row pattern, files", batches=50, rows=True),
+    "executor": _beside("executor", executors, "pattern, files", batches=10),
+    "driver-kafka": _drivers("pattern, Kafka", 8, 2, batches=16),
+    "worker-deep": _beside("Python worker", workers, "pattern, files, deep state", batches=40, **DEEP),
+    "driver-rows": _drivers("row pattern, files", 8, 2, batches=16, rows=True),
+    "worker-rules": _rules("Python worker", batches=50, kills=60, crashes=0, changes=9, of_workers=True),
+    "driver-deep": _drivers("pattern, files, deep state", 8, 2, batches=16, **DEEP),
+    "worker-kafka": _beside("Python worker", workers, "pattern, Kafka", batches=50),
+    "executor-deep": _beside("executor", executors, "pattern, files, deep state", batches=8, **DEEP),
 }
+"""In the order in which they take turns: a run that is cut short has had some of each."""
 
 
 @contextmanager
@@ -132,6 +139,7 @@ def _figures(jobs: list[dict[str, Any]]) -> dict[str, Any]:
 
 def one_job(kind: str, seed: int, broker: Broker | None) -> dict[str, Any]:
     """Run a job under kills, in a process of its own; what came out, as it is noted."""
+    os.environ[ASKED] = "1"
     start, place = time.monotonic(), Path(tempfile.mkdtemp(prefix=f"kills-{kind}-{seed}-"))
     try:
         found = KINDS[kind].run(place / "job", seed, broker if KINDS[kind].needs_broker else None)

@@ -1,8 +1,9 @@
 """Rules that come, change and go on a live stream under kills: `python tests/faults/rule_kills.py --kills 20`.
 
 The job follows a directory of rules, which is changed at random while it runs and while it is dead; it is killed with
-SIGKILL at random moments and between a sink's write and the commit. Each rule is then compared with a stream of its own
-over the micro-batches of its lifetime (`comparing_rules`). Some rules are patterns, others row patterns.
+SIGKILL at random moments and between a sink's write and the commit, or its Python workers are. Some rules are patterns,
+others row patterns. Each is then compared with a stream of its own over the micro-batches of its lifetime
+(`comparing_rules`).
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ import argparse
 import os
 import random
 import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -20,10 +20,12 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from faults import rules_job
 from faults.comparing_rules import compare_rules, registries
-from faults.kills import SLOW_START, last_commit, surroundings, write_events
+from faults.drivers import start
+from faults.kills import SLOW_START, in_session, kill, last_commit, surroundings, write_events
+from faults.victims import WORKER
 
-JOB = Path(__file__).parent / "rules_job.py"
 TEXTS = (
     "a[name = 'a'] ~> b[name = 'b' AND price > a.price] within 8 seconds",
     "a[name = 'a'] ~> b[name = 'b']{2} ~> c[name = 'c'] within 9 seconds, skip past last event",
@@ -97,15 +99,18 @@ class Rules:
             file.write_text(written)
 
 
-def outcome(place: Path, seed: int, batches: int, kills: int, crashes: int, changes: int) -> Outcome:
-    """One life of a stream, from its first start to its end."""
+def outcome(
+    place: Path, seed: int, batches: int, kills: int, crashes: int, changes: int, of_workers: bool = False
+) -> Outcome:
+    """One life of a stream, from its first start to its end. With `of_workers` its Python workers are killed, else the
+    driver with its JVM."""
     chance = random.Random(seed)
     write_events(place, seed, batches)
     rules = Rules(place / "rules", chance)
     for batch in chance.sample(range(2, batches - 2), crashes):
         (place / f"crash-{batch}").touch()
     feed = Feed(place, rules, [(number + 1) * (batches - 2) // (changes + 1) for number in range(changes)])
-    killed = _run(place, feed, chance, kills)
+    killed = _run(place, feed, chance, kills, of_workers)
     return Outcome(killed, len(registries(place)), compare_rules(place, batches))
 
 
@@ -146,23 +151,23 @@ class Feed:
             self.done += 1
 
 
-def _run(place: Path, feed: Feed, chance: random.Random, kills: int) -> int:
+def _run(place: Path, feed: Feed, chance: random.Random, kills: int, of_workers: bool) -> int:
     in_all, log = 0, place / "log"
     while True:
         begun = len(log.read_text(errors="replace")) if log.exists() else 0
         before, limit = last_commit(place), float("inf")
-        with log.open("ab") as output:
-            job = subprocess.Popen(
-                [sys.executable, str(JOB), str(place)],
-                stdout=output,
-                stderr=output,
-                start_new_session=True,
-                env=surroundings(place),
-            )
-        while job.poll() is None and time.monotonic() < limit:
+        job = start(rules_job, place, [], surroundings(place))
+        while job.poll() is None:
             feed.step()
             if kills and limit == float("inf") and last_commit(place) > before:
-                limit = time.monotonic() + chance.uniform(0.0, 4.0)
+                limit = time.monotonic() + chance.uniform(0.0, 2.0 if of_workers else 3.0)
+            if time.monotonic() >= limit:
+                if not of_workers:
+                    break
+                found = in_session(job.pid, WORKER)
+                is_killed = bool(found) and kill(chance.choice(found))
+                in_all, kills = in_all + is_killed, kills - is_killed
+                before, limit = last_commit(place), float("inf")
             time.sleep(0.1)
         if job.poll() is None:
             os.killpg(job.pid, signal.SIGKILL)  # the driver and its JVM
