@@ -23,8 +23,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from faults import rules_job
 from faults.comparing_rules import compare_rules, registries
 from faults.drivers import start
-from faults.kills import SLOW_START, in_session, kill, last_commit, surroundings, write_events
-from faults.victims import WORKER
+from faults.kills import SLOW_START, kill, last_commit, surroundings, write_events
+from faults.victims import worker_or_daemon
 
 TEXTS = (
     "a[name = 'a'] ~> b[name = 'b' AND price > a.price] within 8 seconds",
@@ -164,7 +164,7 @@ def _run(place: Path, feed: Feed, chance: random.Random, kills: int, of_workers:
             if time.monotonic() >= limit:
                 if not of_workers:
                     break
-                found = in_session(job.pid, WORKER)
+                found = worker_or_daemon(job.pid)
                 is_killed = bool(found) and kill(chance.choice(found))
                 in_all, kills = in_all + is_killed, kills - is_killed
                 before, limit = last_commit(place), float("inf")
