@@ -62,16 +62,25 @@ PATIENT = {
 }
 
 
+READY = {
+    "spark.python.daemon.module": "faults.ready_daemon",
+    "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
+}
+"""Workers that begin at once. Spark has a daemon for each environment of workers: with this one all have the same."""
+
+
 def spark(**more: str) -> SparkSession:
     """A Spark that keeps few micro-batches."""
+    master = os.environ.get("CEPHEID_TEST_MASTER", f"local[2,{MANY}]")
+    ready = READY if master.startswith("local") else {}  # the machines of a cluster do not have the tests
     return (
-        SparkSession.builder.master(os.environ.get("CEPHEID_TEST_MASTER", f"local[2,{MANY}]"))
+        SparkSession.builder.master(master)
         .config("spark.ui.enabled", "false")
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.log.level", "ERROR")
         .config("spark.sql.streaming.minBatchesToRetain", "4")
-        .config(map={**PATIENT, **more})
+        .config(map={**PATIENT, **ready, **more})
         .getOrCreate()
     )
 

@@ -24,17 +24,16 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parent))
 
+import job
 import shared_classes
 from comparing import accounts, compare, rejected
+from drivers import Driver, start
 from job import SLOW_START
 
-JOB = Path(__file__).parent / "job.py"
 NOON = datetime(2025, 1, 1, 12)
 OVER = "has been ended by flush=True"
 SIZE = 60
 """Events of a file."""
-SHORT_LIVED = {"JDK_JAVA_OPTIONS": shared_classes.SHORT_LIVED, "SPARK_SUBMIT_OPTS": shared_classes.java_options()}
-"""For a JVM that lives for seconds."""
 
 
 @dataclass
@@ -83,22 +82,25 @@ class Work:
             self._undisturbed(place, "read")
         return compare(place, events, self.rows) + rejected(place) + accounts(place, driver_lives)
 
-    def start(self, place: Path, **environment: str) -> subprocess.Popen[bytes]:
+    def start(self, place: Path, **environment: str) -> Driver:
         """The job, as a group of processes."""
-        with (place / "log").open("ab") as output:
-            return subprocess.Popen(
-                [sys.executable, str(JOB), str(place), *(["rows"] if self.rows else [])],
-                stdout=output,
-                stderr=output,
-                start_new_session=True,
-                env={**os.environ, **SHORT_LIVED, **environment},
-            )
+        return start(job, place, ["rows" if self.rows else ""], {**surroundings(place), **environment})
 
     def _undisturbed(self, place: Path, step: str) -> None:
-        command = [sys.executable, str(JOB), str(place), step]
-        done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **SHORT_LIVED}, check=False)
+        command = [sys.executable, str(job.__file__), str(place), step]
+        done = subprocess.run(command, capture_output=True, text=True, env=surroundings(place), check=False)
         if done.returncode:
             raise RuntimeError(f"{step} failed with {done.returncode}:\n{done.stderr[-5_000:]}")
+
+
+def surroundings(place: Path) -> dict[str, str]:
+    """The environment of a job: for a JVM that lives for seconds, and cannot tidy up what it lays down beside it."""
+    for_a_while = place / "tmp"
+    for_a_while.mkdir(exist_ok=True)
+    options = f"{shared_classes.SHORT_LIVED} -Djava.io.tmpdir={for_a_while}"
+    java = {"JDK_JAVA_OPTIONS": options, "SPARK_SUBMIT_OPTS": shared_classes.java_options()}
+    paths = os.pathsep.join([str(Path(__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])])
+    return {**os.environ, **java, "PYTHONPATH": paths, "SPARK_LOCAL_DIRS": str(for_a_while)}
 
 
 def write_events(place: Path, seed: int, batches: int, size: int = SIZE, keys: int = 1) -> list[dict[str, Any]]:
@@ -135,23 +137,28 @@ def run_with_kills(place: Path, work: Work, kills: int, seed: int, crashes: int)
     for batch in chance.sample(range(2, 2 + 3 * crashes), crashes):
         (place / f"crash-{batch}").touch()
     at_random, in_all = 0, 0
+    recovery = 10.0  # seconds from the start of the query to the first commit
     while True:
         begun = text_of(place / "log")
-        job = work.start(place)
+        driver = work.start(place)
         victim = chance.choice(("both", "both", "both", "JVM"))
         limit = float("inf")
         if at_random < kills:
-            # Kills should hit work and not the start of a JVM; some hit the recovery from the kill before.
-            wait = wait_for_start if chance.random() < 0.3 else wait_for_work
-            limit = wait(place, job) + chance.uniform(0.0, 2.5)
-        while job.poll() is None and time.monotonic() < limit:
+            # Kills should hit work and not the start of a JVM; half of them hit the recovery from the kill before.
+            begin = wait_for_start(place, driver)
+            if chance.random() < 0.5:
+                limit = begin + chance.uniform(0.0, recovery)
+            else:
+                working = wait_for_work(place, driver)
+                limit, recovery = working + chance.uniform(0.0, 2.5), working - begin
+        while driver.poll() is None and time.monotonic() < limit:
             time.sleep(0.02)
-        is_killed = job.poll() is None
+        is_killed = driver.poll() is None
         if is_killed:
-            for process in [job.pid] if victim == "both" else jvm_of(job.pid):
+            for process in [driver.pid] if victim == "both" else jvm_of(driver.pid):
                 kill(process, group=victim == "both")
             at_random += 1
-        code = ended(job, patience=60 if is_killed else None)
+        code = ended(driver, patience=60 if is_killed else None)
         said = text_of(place / "log")[len(begun) :]
         if code == -signal.SIGKILL or (is_killed and code != 0):
             in_all += 1
@@ -161,12 +168,12 @@ def run_with_kills(place: Path, work: Work, kills: int, seed: int, crashes: int)
             raise RuntimeError(f"the job failed with {code}:\n{said[-5_000:]}")
 
 
-def ended(job: subprocess.Popen[bytes], patience: float | None) -> int:
+def ended(driver: Driver, patience: float | None) -> int:
     """Wait until the driver is gone, and end what is left of its group; one without its JVM may not notice."""
     with suppress(subprocess.TimeoutExpired):
-        job.wait(patience)
-    kill(job.pid, group=True)
-    return job.wait()
+        driver.wait(patience)
+    kill(driver.pid, group=True)
+    return driver.wait()
 
 
 def text_of(log: Path) -> str:
@@ -188,28 +195,46 @@ def jvm_of(job: int) -> list[int]:
 
 def descendants(root: int, holds: str) -> list[int]:
     """The processes below one whose command holds a text, parents first."""
-    commands: dict[int, tuple[int, str]] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                command = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-                parent = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
-            except OSError:
-                continue
-            commands[int(entry.name)] = parent, command
+    known = _processes()
     below, ahead = [], [root]
     while ahead:
         parent = ahead.pop(0)
-        children = sorted(pid for pid, (above, _) in commands.items() if above == parent)
-        below += [pid for pid in children if holds in commands[pid][1]]
+        children = sorted(pid for pid, one in known.items() if one.parent == parent)
+        below += [pid for pid in children if holds in known[pid].command]
         ahead += children
     return below
 
 
-def wait_for_start(place: Path, job: subprocess.Popen[bytes]) -> float:
+def in_session(leader: int, holds: str) -> list[int]:
+    """The processes of a driver whose command holds a text. Workers whose daemon has been killed are no descendants of
+    the driver any more, but Spark uses them as before."""
+    return sorted(pid for pid, one in _processes().items() if one.session == leader and holds in one.command)
+
+
+@dataclass(frozen=True, slots=True)
+class _Process:
+    parent: int
+    session: int
+    command: str
+
+
+def _processes() -> dict[int, _Process]:
+    known = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                command = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                fields = (entry / "stat").read_text().rsplit(")", 1)[1].split()
+            except OSError:
+                continue
+            known[int(entry.name)] = _Process(int(fields[1]), int(fields[3]), command)
+    return known
+
+
+def wait_for_start(place: Path, driver: Driver) -> float:
     """Until this start of the job begins its query."""
     before = _moment(place / "starting")
-    while job.poll() is None and _moment(place / "starting") == before:
+    while driver.poll() is None and _moment(place / "starting") == before:
         time.sleep(0.05)
     return time.monotonic()
 
@@ -218,10 +243,10 @@ def _moment(file: Path) -> int:
     return file.stat().st_mtime_ns if file.exists() else 0
 
 
-def wait_for_work(place: Path, job: subprocess.Popen[bytes]) -> float:
+def wait_for_work(place: Path, driver: Driver) -> float:
     """Until this start of the job has committed something."""
     before, begun = last_commit(place), time.monotonic()
-    while job.poll() is None and time.monotonic() - begun < 1200 and last_commit(place) == before:
+    while driver.poll() is None and time.monotonic() - begun < 1200 and last_commit(place) == before:
         time.sleep(0.05)
     return time.monotonic()
 

@@ -15,7 +15,7 @@ pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'ce
 
 from faults.comparing import compare
 from faults.full_disk import ROOMS
-from faults.kills import SHORT_LIVED, write_events
+from faults.kills import surroundings, write_events
 
 PROGRAM = Path(__file__).parent / "full_disk.py"
 SIZE = "8m"
@@ -39,7 +39,7 @@ def test_a_full_disk_is_told_and_nothing_is_lost(tmp_path: Path) -> None:
     (tmp_path / "small").mkdir()
     mounted = 'mount -t tmpfs -o size="$1" none "$2/small" && exec "$3" "$4" "$2"'
     command = [*OWN_MOUNTS, "sh", "-c", mounted, "sh", SIZE, str(tmp_path), sys.executable, str(PROGRAM)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **SHORT_LIVED})
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=surroundings(tmp_path))
     assert done.returncode == 0, done.stderr[-5_000:]
     told = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('"')]
     assert len(told) >= len(ROOMS)  # at the start and in the rounds, but for one that may leave room enough

@@ -31,6 +31,7 @@ def test_a_killed_job_of_a_row_pattern_goes_on_without_loss_or_doubles(tmp_path:
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java")
 def test_rules_change_on_a_live_stream_that_is_killed(tmp_path: Path) -> None:
+    """Patterns and row patterns: the comparison asks for matches of both."""
     found = outcome_of_rules(tmp_path / "job", seed=3, batches=8, kills=0, crashes=1, changes=3)
     assert found.problems == []
     assert found.kills == 1 and found.sets > 2

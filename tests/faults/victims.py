@@ -11,25 +11,43 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from faults.kills import OVER, SLOW_START, Outcome, Work, descendants, kill, last_commit, text_of, wait_for_work
+from faults.kills import (
+    OVER,
+    SLOW_START,
+    Outcome,
+    Work,
+    descendants,
+    in_session,
+    kill,
+    last_commit,
+    text_of,
+    wait_for_work,
+)
 
-WORKER, EXECUTOR = "pyspark.daemon", "CoarseGrainedExecutorBackend"
-"""What the command of a victim holds; the children of a daemon are the workers."""
+WORKER, EXECUTOR = "-m faults.ready_daemon", "CoarseGrainedExecutorBackend"
+"""What the command of a victim holds: a daemon and its workers, or the JVM of an executor."""
 CLUSTER = "local-cluster[2,1,512]"
 
 
-AGAIN = 0.3
+AGAIN = 0.5
 """How often a micro-batch that had to begin anew is hit once more."""
 
 
 def workers(place: Path, seed: int, work: Work) -> Outcome:
     """Kill Python workers, now and then the daemon that starts them."""
-    return beside(place, seed, work, lambda job: descendants(job, WORKER), {})
+    return beside(place, seed, work, worker_or_daemon, {})
+
+
+def worker_or_daemon(job: int) -> list[int]:
+    """The workers of a job, each of them several times: a daemon that begins anew imports everything, for seconds in
+    which nothing else can be hit."""
+    daemon = descendants(job, WORKER)[:1]
+    return [*daemon, *(worker for worker in in_session(job, WORKER) if worker not in daemon for _ in range(4))]
 
 
 def executors(place: Path, seed: int, work: Work) -> Outcome:
     """Kill one of two executors with its Python workers; Spark starts others."""
-    return beside(place, seed, work, lambda job: descendants(job, EXECUTOR), {"CEPHEID_TEST_MASTER": CLUSTER})
+    return beside(place, seed, work, lambda job: in_session(job, EXECUTOR), {"CEPHEID_TEST_MASTER": CLUSTER})
 
 
 def beside(
