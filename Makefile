@@ -12,7 +12,7 @@ PARALLEL := -n 3
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-oldest test-packages test-cluster checks lint types imports prepared unit conformance search negation docs notebooks format lock java install clean
+.PHONY: help demo test test-all test-oldest test-packages test-pythons test-cluster checks lint types imports prepared unit conformance search negation docs notebooks format lock java install clean
 
 help:
 	@echo "make demo         install into $(VENV) and run the main job"
@@ -21,6 +21,7 @@ help:
 	@echo "                  comparisons with the real FlinkCEP (downloads 500 MB of jars)"
 	@echo "make test-oldest  batch and streams on the oldest supported Spark, in a separate environment under build/"
 	@echo "make test-packages wheel and sdist, each installed into an empty environment under build/ and tried there"
+	@echo "make test-pythons a selection with Python 3.12 and 3.13, in separate environments under build/; PYTHONS='3.12' for one"
 	@echo "make test-cluster a standalone Spark with two workers on this machine: batch, streams, Connect, executors that die"
 	@echo "make lint         ruff: format and rules"
 	@echo "make types        mypy --strict"
@@ -48,7 +49,7 @@ test: java install
 checks: lint types imports
 
 # What needs minutes, another Spark or FlinkCEP's jars is not part of continuous integration.
-test-all: test test-oldest test-packages test-cluster
+test-all: test test-oldest test-packages test-pythons test-cluster
 	$(RUN) pytest -m slow
 	CEPHEID_WITH_FLINK=1 $(RUN) pytest tests/evidence/test_against_flink.py
 
@@ -57,6 +58,9 @@ test-oldest: java
 
 test-packages: install
 	@scripts/test-packages.sh $(VENV)
+
+test-pythons: java
+	@scripts/test-pythons.sh $(PYTHONS)
 
 test-cluster: java install
 	$(RUN) pytest -m cluster tests/cluster $(ARGS)
