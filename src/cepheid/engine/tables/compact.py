@@ -97,9 +97,7 @@ class Decision:
     reason: str
 
 
-def decide(
-    automaton: Automaton, timeouts: bool, wanted: bool | None = None, indexed: Collection[int] = ()
-) -> Decision:
+def decide(automaton: Automaton, timeouts: bool, wanted: bool | None = None, indexed: Collection[int] = ()) -> Decision:
     """Cohorts wherever they are sound and can hold more than one run. `wanted`: False, nowhere; True, also where they
     do not pay. `indexed`: the positions at which a run is found by an equality."""
     for holds, reason in _obstacles(automaton, timeouts):

@@ -130,9 +130,7 @@ def _strategy(chosen: Strategy, not_compiled: str | None) -> Section:
     return Section("Strategy", tuple(f"{_capital(text)}." for text in (chosen.memory.value, *chosen.reasons)))
 
 
-def _kept(
-    automaton: Automaton, tables: Tables | None, options: Options, not_compiled: str | None
-) -> Iterator[Section]:
+def _kept(automaton: Automaton, tables: Tables | None, options: Options, not_compiled: str | None) -> Iterator[Section]:
     """Whether partial matches share what is kept of them; without types it is not known which wait for an equality."""
     if not_compiled is None:
         decision = tables.compact if tables else compact.decide(automaton, options.timeouts, options.compact)
