@@ -61,7 +61,8 @@ class Cluster:
 
     def client(self, server: str) -> dict[str, str]:
         """The environment of a client of a Connect server."""
-        return self._environment({}) | {"PYTHONPATH": str(self.package), "SPARK_REMOTE": server}
+        package = str(self.package)
+        return self._environment({}) | {"PYTHONPATH": package, "CEPHEID_TEST_PACKAGE": package, "SPARK_REMOTE": server}
 
     def _environment(self, settings: dict[str, str]) -> dict[str, str]:
         defaults = {
@@ -121,7 +122,8 @@ def connect_server(cluster: Cluster) -> Iterator[str]:
     server = "org.apache.spark.sql.connect.service.SparkConnectServer"
     arguments = ["--master", cluster.master, "--class", server, "spark-internal"]
     settings = {"spark.connect.grpc.binding.address": "localhost", "spark.connect.grpc.binding.port": "0"}
-    environment = cluster.driver(**settings)
+    # It is a daemon and a driver, and a driver needs more memory than the other daemons have.
+    environment = cluster.driver(**settings) | {"SPARK_DAEMON_MEMORY": "1g"}
     with _process("connect", cluster.place, "org.apache.spark.deploy.SparkSubmit", *arguments, more=environment) as it:
         [port] = _said(it, r"Spark Connect server started at: \S*?:(\d+)")
         yield f"sc://localhost:{port}"
@@ -145,7 +147,7 @@ def _process(
             stdout=said,
             stderr=said,
             start_new_session=True,
-            env={**_without_package(), **(more or {}), "SPARK_DAEMON_MEMORY": "256m", "SPARK_DAEMON_JAVA_OPTS": SMALL},
+            env={**_without_package(), "SPARK_DAEMON_MEMORY": "256m", "SPARK_DAEMON_JAVA_OPTS": SMALL, **(more or {})},
         )
     try:
         yield _Running(process, log)

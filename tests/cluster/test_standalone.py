@@ -106,7 +106,7 @@ def test_a_stream_under_dynamic_allocation(cluster: Cluster, tmp_path: Path) -> 
             "spark.dynamicAllocation.executorIdleTimeout": "1s",
         }
     )
-    found = beside(tmp_path / "job", 2, Work(batches=6), lambda job: cluster.executors(), environment)
+    found = beside(tmp_path / "job", 2, Work(batches=3), lambda job: cluster.executors(), environment)
     assert found.problems == []
     assert found.kills >= 1
 

@@ -94,14 +94,24 @@ def on_spark(frame: Any) -> dict[str, Any]:
     }
 
 
-def over_connect() -> dict[str, Any]:
+def connected() -> Any:
+    """A session of Spark Connect. If executors do not have the package, it is sent to them: what a server was started
+    with stays with the server."""
     from pyspark.sql import SparkSession
+
+    session = SparkSession.builder.remote(SERVER).config(map=OPTIONS).getOrCreate()
+    if (package := os.environ.get("CEPHEID_TEST_PACKAGE")) is not None:
+        session.addArtifacts(package, pyfile=True)
+    return session
+
+
+def over_connect() -> dict[str, Any]:
     from pyspark.sql import functions as F
 
     from cepheid import Pattern
     from cepheid.spark.buckets import estimated_bytes
 
-    session = SparkSession.builder.remote(SERVER).config(map=OPTIONS).getOrCreate()
+    session = connected()
     frame = session.createDataFrame([tuple(row.values()) for row in made_up_rows()], DDL)
     with_column = Pattern.begin("a").where(F.col("name") == "a").match(frame, **KEYS)
     explained = str(rising().match(frame, **KEYS).explain())
@@ -116,13 +126,13 @@ def over_connect() -> dict[str, Any]:
 
 def stream_over_connect(place: Path) -> dict[str, Any]:
     """All sinks in one query that is flushed, with a restart between; then a query of the user's own."""
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
     from cepheid.spark import StateReader, files
     from cepheid.spark.stream.accounts import accounts
     from cepheid.spark.stream.query import PROVIDER, ROCKSDB
 
-    session = SparkSession.builder.remote(SERVER).config(map=OPTIONS).getOrCreate()
+    session = connected()
     stream = session.readStream.schema(DDL).json(str(place / "in"))
     unusable = str(place / "unusable")
 

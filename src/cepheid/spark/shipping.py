@@ -41,8 +41,9 @@ def shipped(work: Work) -> Work:
         here = f"Spark's worker runs {sys.executable} (Python {sys.version.split()[0]})"
         remedy = (
             "Install cepheid for that Python on every node, or ship it with the job: --py-files with the wheel renamed "
-            "to .zip (Spark puts no .whl on the path) where its dependencies are installed, or --archives with a "
-            "packed environment; PYSPARK_PYTHON says which Python workers run."
+            "to .zip (Spark puts no .whl on the path) where its dependencies are installed, over Spark Connect "
+            "spark.addArtifacts('cepheid.zip', pyfile=True), or --archives with a packed environment; PYSPARK_PYTHON "
+            "says which Python workers run."
         )
         try:
             from cepheid.version import VERSION as version_here
