@@ -128,7 +128,7 @@ def measure(settings: Settings) -> Section:
             Column("ratio", "× the first"),
             Column("events", "events a probe"),
             Column("feed", "feed() of a probe, CPU s", 4),
-            Column("keep", "keep() behind it, CPU s", 4),
+            Column("keep", "keep() after it, CPU s", 4),
             Column("bytes", "bytes a run, in use", 1),
             Column("allocated", "allocated", 1),
             Column("held", "its held events", 1),

@@ -2,7 +2,7 @@
 
 In: an object of this package that is called with Arrow batches. Out: a function for `mapInArrow`. The function is
 written out whole (this module is pickled by value), so that a worker without Cepheid can say what is missing; the work
-itself is read only behind that check.
+itself is read only after that check.
 """
 
 from __future__ import annotations

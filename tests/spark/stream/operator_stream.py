@@ -86,7 +86,7 @@ class OperatorStream:
         # The extractor lets every cell through: the plan leaves the watermarked column behind, so Spark drops nothing.
         self.tester = TwsTester(StreamOperator(work), timeMode="EventTime", eventTimeExtractor=lambda cell: 1 << 62)
         self.forgetful = forgetful
-        """Whether live buckets are dropped behind each step, as if another worker did the next one."""
+        """Whether live buckets are dropped after each step, as if another worker did the next one."""
         self.watermark_ms = 0
         self.found: dict[str, Rows] = {"matches": [], "timeouts": [], "late": [], "rejected": []}
         self.found |= {"broken": [], "unmatched": []}

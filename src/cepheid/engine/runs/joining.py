@@ -3,7 +3,7 @@
 In: states of one pattern that have no partition in common. Out: one state with the slots, runs and held events of all
 of them, one after the other. Called by buckets that are joined.
 
-A state is arrays whose rows name each other by their numbers. So those of a state that comes behind others are moved
+A state is arrays whose rows name each other by their numbers. So those of a state that comes after others are moved
 by as many rows as the others have, and what names them is moved with them. Run 0, which has taken nothing, is the same
 in all. Strings have codes of their own in each state, and get common ones.
 """

@@ -236,7 +236,7 @@ class Leftovers:
 
 
 def numbered_after(rows: pa.Table, before: int) -> pa.Table:
-    """Rows whose numbers come behind so many others."""
+    """Rows whose numbers come after so many others."""
     return rows.set_column(rows.column_names.index(NUMBER), NUMBER, pc.add(rows[NUMBER], before))
 
 
