@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -40,19 +42,34 @@ def registries(place: Path) -> dict[int, Registry]:
     return {one.generation: one for one in map(Registry.from_json, lines)}
 
 
-def compare_rules(place: Path, batches: int) -> list[str]:
-    """What is wrong with the matches of a stream that had so many micro-batches with events."""
+@dataclass(frozen=True, slots=True, order=True)
+class Noted:
+    """What the job has noted of a micro-batch."""
+
+    batch: int
+    generation: int
+    last_file: int
+
+
+def noted(place: Path) -> list[Noted]:
+    """The micro-batches with events, in order."""
+    texts = {file.name: file.read_text() for file in (place / "generations").glob("*")}
+    return sorted(Noted(int(name), *map(int, text.split())) for name, text in texts.items() if text)
+
+
+def compare_rules(place: Path, files: int) -> list[str]:
+    """What is wrong with the matches of a stream that read so many files of events."""
     known = registries(place)
-    noted = sorted((int(file.name), int(file.read_text())) for file in (place / "generations").iterdir())
-    generations = [generation for _, generation in noted]  # micro-batches without events are not noted
-    if len(generations) != batches:
-        return [f"{len(generations)} micro-batches were noted, of {batches}"]
-    events = _events(place, batches)
+    steps = noted(place)
+    batches = len(steps)
+    if steps[-1].last_file + 1 != files:
+        return [f"{steps[-1].last_file + 1} files were read, of {files}"]
+    events = _events(place, [step.last_file for step in steps])
     last = known[max(known)]
     lives: dict[str, list[int]] = {}
     rules: dict[str, AnyRule] = {}
     for batch in range(batches):
-        for one in known[generations[batch]].running:
+        for one in known[steps[batch].generation].running:
             lives.setdefault(one.instance, []).append(batch)
             rules[one.instance] = read(one.text)
     least, most = Counter[Any](), Counter[Any]()
@@ -127,11 +144,12 @@ def _watermark_ms(events: list[pa.Table], batch: int) -> int:
     return max(0, int(newest / timedelta(milliseconds=1)) - DELAY_MS)
 
 
-def _events(place: Path, batches: int) -> list[pa.Table]:
+def _events(place: Path, last_files: list[int]) -> list[pa.Table]:
     """The events of each micro-batch whose time can be used."""
     made = []
-    for batch in range(batches):
-        rows = [json.loads(line) for line in (place / "in" / f"{batch:04}.json").read_text().splitlines()]
+    for first, last in pairwise([-1, *last_files]):
+        texts = [(place / "in" / f"{number:04}.json").read_text() for number in range(first + 1, last + 1)]
+        rows = [json.loads(line) for text in texts for line in text.splitlines()]
         usable = [{**row, "ts": datetime.fromisoformat(row["ts"])} for row in rows if str(row["ts"]).startswith("2025")]
         made.append(pa.Table.from_pylist(usable, SCHEMA))
     return made

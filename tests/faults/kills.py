@@ -100,7 +100,8 @@ def surroundings(place: Path) -> dict[str, str]:
     options = f"{shared_classes.SHORT_LIVED} -Djava.io.tmpdir={for_a_while}"
     java = {"JDK_JAVA_OPTIONS": options, "SPARK_SUBMIT_OPTS": shared_classes.java_options()}
     paths = os.pathsep.join([str(Path(__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])])
-    return {**os.environ, **java, "PYTHONPATH": paths, "SPARK_LOCAL_DIRS": str(for_a_while)}
+    python = {"PYTHONPATH": paths, "PYSPARK_PYTHON": sys.executable}  # executors too are to have this very Python
+    return {**os.environ, **java, **python, "SPARK_LOCAL_DIRS": str(for_a_while)}
 
 
 def write_events(place: Path, seed: int, batches: int, size: int = SIZE, keys: int = 1) -> list[dict[str, Any]]:

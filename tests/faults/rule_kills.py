@@ -21,7 +21,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from faults import rules_job
-from faults.comparing_rules import compare_rules, registries
+from faults.comparing_rules import compare_rules, noted, registries
 from faults.drivers import start
 from faults.kills import SLOW_START, kill, last_commit, surroundings, write_events
 from faults.victims import worker_or_daemon
@@ -127,7 +127,7 @@ class Feed:
 
     def step(self) -> None:
         """Do what is due."""
-        noted = {int(path.name) for path in (self.place / "generations").glob("*")}
+        known = noted(self.place)
         if len(registries(self.place)) <= self.sets:  # the last change has not been taken up
             return
         is_last = self.done == len(self.steps)
@@ -135,7 +135,7 @@ class Feed:
         for file in self.files[self.given : up_to]:
             (self.place / "waiting" / file.name).rename(file)
             self.given += 1
-        if len(noted) < self.given or not noted or last_commit(self.place) < max(noted):
+        if not known or known[-1].last_file + 1 < self.given or last_commit(self.place) < known[-1].batch:
             return
         if is_last:
             self.rules.mend()

@@ -1,12 +1,16 @@
 """A job with a directory of rules that can be killed at any moment and started again: `python rules_job.py PLACE`.
 
 Reads `PLACE/in`, one file a micro-batch, and follows the rules in `PLACE/rules`; keeps checkpoint and outputs in PLACE.
-Notes for each micro-batch the generation of the set that it ran with, before its commit. Once there is a file
-`PLACE/finish`, it stops following and ends the input. `PLACE/crash-<n>`: as for `job.py`, n counts the files.
+Notes for each micro-batch the generation of the set that it ran with and the last file that it read, before its commit:
+a driver that is killed between Spark's note of a file and that of a micro-batch begins again with two files.
+
+Once there is a file `PLACE/finish`, it stops following and ends the input. `PLACE/crash-<n>`: as for `job.py`, n counts
+the micro-batches with events.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
@@ -27,6 +31,12 @@ from cepheid.spark.sinks import files
 PACE = "1 second"
 
 
+def offset(place: Path, batch: int) -> int:
+    """The number of the last file that a micro-batch reads, from 0; they are the first of the query's sources."""
+    lines = (place / "checkpoint" / "offsets" / str(batch)).read_text().splitlines()
+    return int(json.loads(lines[2])["logOffset"])
+
+
 def main(place: Path) -> None:
     session = spark()
     running: list[RulesQuery] = []
@@ -36,7 +46,8 @@ def main(place: Path) -> None:
         while not running:
             time.sleep(0.01)
         (place / "generations").mkdir(exist_ok=True)
-        (place / "generations" / str(batch)).write_text(str(running[0]._plan.registry.generation))
+        generation, read = running[0]._plan.registry.generation, offset(place, batch)
+        (place / "generations" / str(batch)).write_text(f"{generation} {read}")
         crash = place / f"crash-{len(list((place / 'generations').iterdir())) - 1}"
         if crash.exists():
             crash.unlink()
