@@ -152,7 +152,8 @@ def _taken_up(query: RulesQuery, is_done: Callable[[], bool]) -> None:
     assert is_done()
 
 
-@pytest.mark.parametrize("twice", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("twice", [False, True])
 def test_buckets_are_changed(spark: SparkSession, feed: Feed, tmp_path: Path, twice: bool) -> None:
     """To fewer and to more for each of three keys, patterns and row patterns alike; the rules are those that run."""
     place = str(tmp_path / "checkpoint")

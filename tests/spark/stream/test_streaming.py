@@ -400,12 +400,12 @@ def test_what_is_refused(spark: SparkSession, source: Source, tmp_path: Path) ->
         match()
 
 
-@pytest.mark.parametrize("time", ["event", "arrival"])
+@pytest.mark.parametrize("time", ["event", pytest.param("arrival", marks=pytest.mark.slow)])
 def test_micro_batches_share_generated_code(spark: SparkSession, source: Source, tmp_path: Path, time: str) -> None:
     """Spark generates code for each plan, and compiles it unless it has compiled the same before."""
     compiler = spark._jvm.org.apache.spark.sql.catalyst.expressions.codegen.CodeGenerator  # type: ignore[union-attr]
     compiled: list[int] = []
-    for second in range(7):
+    for second in range(6):
         source.put(("x", second, 2 * second, "a"), ("x", second, 2 * second + 1, "b"))
     ordered: dict[str, Any] = {"order_by": ["ts", "id"], "watermark": "0 seconds"} if time == "event" else {}
     found: Any = A_B.match(source.stream, partition_by="key", time=time, **ordered)

@@ -111,7 +111,10 @@ def kept_text(checkpoint: Checkpoint) -> dict[str, Any]:
     text = checkpoint.kept_plan()
     with damage_told(checkpoint):
         kept: dict[str, Any] = {} if text is None else json.loads(text)
-    if "schema" not in kept:
+        is_enough = text is not None and kept.keys() != {"clause"}  # an earlier version kept the clause alone
+        if is_enough and "schema" not in kept:
+            raise KeyError("schema")
+    if not is_enough:
         raise StateError(
             f"the checkpoint {checkpoint.path!r} does not keep its pattern: a condition is a Spark Column, its "
             "elements have keys of their own, or an earlier version wrote it.\n"
