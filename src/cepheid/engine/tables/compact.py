@@ -64,7 +64,7 @@ for each event that a cohort takes (a few more where starts come out of order); 
 **Where they are sound but do not pay.** If no run can become two, a start leaves at most one run for each beginning of
 the pattern, and each of these moves on at most once for each element, so runs cost the events, too. Where every run
 also waits for an equality with what it took, cohorts with different values have one member each: there is nothing to
-share, and a cohort costs two or three times as much as a run. Such a pattern keeps its runs. It is one in which
+share, and a cohort costs twice as much as a run. Such a pattern keeps its runs. It is one in which
 
 8. every link is strict or relaxed (an `any` link lets a run both take an event and wait on);
 9. no variable loops, and after the start there is one way to go on (a choice or an optional element has several);

@@ -136,9 +136,8 @@ class EventTime:
     def guarded(self, rows: DataFrame, moments: DataFrame | None = None) -> DataFrame:
         """The rows with their guarded time, which carries the watermark, and the reason why they are rejected.
         `moments`: rows of a guarded time alone, which only move the watermark; there is no reason in them."""
-        judged = rows.select(
-            "*", self._reason().cast("tinyint").alias(REASON)
-        )  # by itself, so that it is computed once
+        # The reason by itself first: in one select with the time, Spark would compute it twice.
+        judged = rows.select("*", self._reason().cast("tinyint").alias(REASON))
         marked = judged.select("*", F.when(F.col(REASON) == 0, self._time()).alias(WATERMARKED))
         if self.has_own_watermark:
             return marked
@@ -219,7 +218,8 @@ def now() -> Column:
 
     Spark puts that time into the plan as a literal, after all optimization, and writes literals into the code that it
     generates. That code would be new in each micro-batch: Spark would compile it twice, and the JVM optimize it from
-    the beginning. For `zip_with` no code is generated: it is handed over as an object, with all that is in it.
+    the beginning. For `zip_with` Spark 4 generates no code: it is handed over as an object, with all that is in it.
+    Should a later version generate some, a test will notice (`test_micro_batches_share_generated_code`).
     """
     return F.zip_with(F.array(F.current_timestamp()), F.array(F.lit(0)), lambda moment, _: moment)[0]
 
