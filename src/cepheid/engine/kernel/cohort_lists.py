@@ -10,11 +10,11 @@ from __future__ import annotations
 import numpy as np
 
 from cepheid.engine.kernel.cohort_layout import *
-from cepheid.engine.kernel.compiling import compiled, inlined
+from cepheid.engine.kernel.compiling import compiled, inlined, lowest
 from cepheid.engine.kernel.histories import both_sets, with_history
 from cepheid.engine.kernel.layout import *
 from cepheid.engine.kernel.lists import is_gone, place_in_index, put_into_index, sweeper
-from cepheid.engine.kernel.occupied import WORD, lowest, occupy
+from cepheid.engine.kernel.occupied import WORD, occupy
 
 
 @inlined

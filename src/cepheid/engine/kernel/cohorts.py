@@ -39,7 +39,7 @@ from cepheid.engine.kernel.histories import collect_histories, new_history
 from cepheid.engine.kernel.layout import *
 from cepheid.engine.kernel.listing import draw, list_matches
 from cepheid.engine.kernel.lists import is_gone, take_from_index
-from cepheid.engine.kernel.occupied import is_passed_by
+from cepheid.engine.kernel.occupied import is_passed_by, to_be_walked
 from cepheid.engine.kernel.stepping import begin_runs, concerns, step
 from cepheid.engine.kernel.walking import walker
 
@@ -218,14 +218,15 @@ def handle_cohorts(a, e, w, slot, event):
     """One event of one partition. Returns DONE, GROW (nothing has happened yet), FULL (call again), or what is
     wrong."""
     if w.counters[Q_STAGE] == TO_BE_SHOWN:
-        if is_passed_by(a, e, w, slot, event):
+        first = to_be_walked(a, e, w, slot, event, 0)
+        if is_passed_by(a, e, w, slot, event, first):
             return DONE
         if not has_room(a, e, w, slot, event):
             return GROW
         if a.params[P_NOT_BEFORE] > 0:
             note_not_before(a, e, w, slot, event)
         if w.slots[slot, K_LIVE] > 0:
-            walk_cohorts(a, e, w, slot, event)
+            walk_cohorts(a, e, w, slot, event, first)
         if concerns(a, e, event, 0):
             begin_runs(a, e, w, event)
         if w.counters[Q_PROBLEM] != NONE:

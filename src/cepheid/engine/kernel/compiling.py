@@ -232,3 +232,20 @@ def borrowed(context: Any, arrays: Any) -> Any:
         return result
 
     return arrays(arrays), generate
+
+
+@intrinsic
+def lowest(context: Any, bits: Any) -> Any:
+    """The place of the lowest bit of a word that is set; there must be one."""
+
+    def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.cttz(arguments[0], target.get_constant(types.boolean, True))
+
+    return types.int64(types.uint64), generate
+
+
+INTERPRETED: tuple[tuple[Any, Callable[..., Any]], ...] = (
+    (borrowed, lambda arrays: arrays),
+    (lowest, lambda bits: (int(bits) & -int(bits)).bit_length() - 1),
+)
+"""What Python does in the place of machine code that is not compiled from Python."""

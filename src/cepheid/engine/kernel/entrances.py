@@ -132,8 +132,9 @@ class _Twins:
         return self._globals[id(names)]
 
     def _translated(self, value: Any) -> Any:
-        if value is compiling.borrowed:
-            return lambda arrays: arrays
+        for intrinsic, interpreted in compiling.INTERPRETED:
+            if value is intrinsic:
+                return interpreted
         return self.of(value) if hasattr(value, "py_func") else value
 
 

@@ -37,7 +37,7 @@ from cepheid.engine.kernel.forbidding import is_forbidden
 from cepheid.engine.kernel.layout import *
 from cepheid.engine.kernel.lists import clear, is_gone, place_in_index, settle, sweep
 from cepheid.engine.kernel.merging import is_same, merge_created
-from cepheid.engine.kernel.occupied import is_passed_by
+from cepheid.engine.kernel.occupied import is_passed_by, to_be_walked
 from cepheid.engine.kernel.stepping import begin_runs, concerns, step
 from cepheid.engine.kernel.walking import walker
 
@@ -237,7 +237,8 @@ def has_room(a, e, w, slot, event):
 @inlined
 def handle(a, e, w, slot, partition, event):
     """One event of one partition. Returns DONE, GROW (nothing has happened yet), or what is wrong."""
-    if is_passed_by(a, e, w, slot, event):
+    first = to_be_walked(a, e, w, slot, event, 0)  # until the walk runs only leave their lists
+    if is_passed_by(a, e, w, slot, event, first):
         return DONE
     if not has_room(a, e, w, slot, event):
         return GROW
@@ -251,7 +252,7 @@ def handle(a, e, w, slot, partition, event):
     if a.params[P_NOT_BEFORE] > 0:
         note_not_before(a, e, w, slot, event)
     if w.slots[slot, K_LIVE] > 0:
-        walk_runs(a, e, w, slot, event)
+        walk_runs(a, e, w, slot, event, first)
     if concerns(a, e, event, 0):
         begin_runs(a, e, w, event)
     if w.counters[Q_PROBLEM] != NONE:

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from cepheid.engine.kernel.buffer import free_run
-from cepheid.engine.kernel.compiling import compiled, inlined
+from cepheid.engine.kernel.compiling import compiled, inlined, lowest
 from cepheid.engine.kernel.deadlines import is_out_of_time
 from cepheid.engine.kernel.dominance import is_dominated
 from cepheid.engine.kernel.forbidding import is_forbidden, was_forbidden
 from cepheid.engine.kernel.layout import *
-from cepheid.engine.kernel.occupied import WORD, lowest, occupy
+from cepheid.engine.kernel.occupied import WORD, occupy
 
 
 @inlined

@@ -17,22 +17,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from cepheid.engine.kernel.compiling import inlined
+from cepheid.engine.kernel.compiling import inlined, lowest
 from cepheid.engine.kernel.layout import *
 
 WORD = 64
 _ONE = np.uint64(1)
-_SEQUENCE = np.uint64(0x03F79D71B4CB0A89)
-"""A cyclic word in which all groups of six bits are different (de Bruijn)."""
-_PLACES = np.zeros(WORD, np.int64)
-for _place in range(WORD):
-    _PLACES[(int(_SEQUENCE) << _place & 2**64 - 1) >> 58] = _place
-
-
-@inlined
-def lowest(bits):
-    """The place of the lowest bit that is set; there must be one."""
-    return _PLACES[np.int64((bits & (~bits + _ONE)) * _SEQUENCE >> np.uint64(58))]
 
 
 @inlined
@@ -55,23 +44,27 @@ def to_be_walked(a, e, w, slot, event, word):
     if lists == 0:
         return lists
     found = np.uint64(0)
-    for page in range(e.bits.shape[1]):
-        bits = e.bits[event, page]
+    page, bits = 0, e.bits[event, 0]
+    while True:  # a loop over a range would be unrolled for many pages; nearly all patterns have one
         while bits != 0:
             found |= a.concerned[WORD * page + lowest(bits), word]
             bits &= bits - _ONE
+        page += 1
+        if page >= e.bits.shape[1]:
+            break
+        bits = e.bits[event, page]
     return lists & found
 
 
 @inlined
-def is_passed_by(a, e, w, slot, event):
-    """Whether an event changes nothing at all (3)."""
-    if a.params[P_PASSES] == 0 or w.slots[slot, K_FRESH] != NONE:
+def is_passed_by(a, e, w, slot, event, first):
+    """Whether an event changes nothing at all (3); `first`: the lists of the first word that are to be walked."""
+    if first != 0 or a.params[P_PASSES] == 0 or w.slots[slot, K_FRESH] != NONE:
         return False
     if e.bits[event, a.positions[0, S_PAGE]] & a.interest[0] != 0:
         return False
     if w.slots[slot, K_LIVE] > 0:
-        for word in range(w.occupied.shape[1]):
+        for word in range(1, w.occupied.shape[1]):
             if to_be_walked(a, e, w, slot, event, word) != 0:
                 return False
     return True

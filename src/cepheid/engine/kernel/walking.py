@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from cepheid.engine.kernel.buffer import free_run
-from cepheid.engine.kernel.compiling import inlined
+from cepheid.engine.kernel.compiling import inlined, lowest
 from cepheid.engine.kernel.layout import *
 from cepheid.engine.kernel.lists import place_in_index
-from cepheid.engine.kernel.occupied import WORD, lowest, to_be_walked, vacate
+from cepheid.engine.kernel.occupied import WORD, to_be_walked, vacate
 
 
 def walker(shown: Any) -> Callable[..., None]:
@@ -73,11 +73,13 @@ def walker(shown: Any) -> Callable[..., None]:
             vacate(w, slot, position)
 
     @inlined
-    def walk(a, e, w, slot, event):
+    def walk(a, e, w, slot, event, lists):
+        """`lists`: those of the first word that are to be walked."""
         words = w.occupied.shape[1]
-        for word in range(words + 1):
+        for word in range(words + (w.slots[slot, K_FRESH] != NONE)):
             is_next = word == words
-            lists = np.uint64(1) if is_next else to_be_walked(a, e, w, slot, event, word)
+            if word > 0:
+                lists = np.uint64(1) if is_next else to_be_walked(a, e, w, slot, event, word)
             while lists != 0:
                 position = np.int64(0) if is_next else WORD * word + lowest(lists)
                 lists &= lists - np.uint64(1)
