@@ -4,8 +4,9 @@ New cases each time (`--seed` repeats a search), biased to corners, to what coho
 (`corner_cases.WRITERS`), a third of them each. Each is run by the kernel with and without timeouts, with cohorts where
 they pay, wherever they are sound and nowhere, with and without dominance, whole and in parts whose state is saved in
 between, alone and beside other partitions, in little memory and in enough; matches, their order and moments, and
-timeouts must be those of the reference. Prints counts as it goes; a difference is shrunk to a short case, printed as a
-line for a file of probes with the reference's answer, and makes the exit code 1.
+timeouts must be those of the reference, and the kernel's invariants must hold (`engine.runs.invariants`). Prints counts
+as it goes; a difference is shrunk to a short case, printed as a line for a file of probes with the reference's answer,
+and makes the exit code 1.
 `examine` is what the tests ask of fewer cases, the same ones in every run (`tests/engine/test_corners.py`).
 """
 
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
 import sys
 import time
@@ -21,6 +23,7 @@ from pathlib import Path
 from typing import Any, cast
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+os.environ.setdefault("CEPHEID_DEBUG", "1")
 
 import pyarrow as pa
 from conformance.cases import pattern_tree

@@ -126,6 +126,19 @@ def test_partitions_that_were_saved_before_their_first_run_stay_apart() -> None:
     assert [taken for taken, _ in rows.matches] == [(("a", 100 + one), ("b", 200 + one)) for one in partitions]
 
 
+def test_runs_that_were_forgotten_are_looked_up_no_more() -> None:
+    """A partition without runs stays where a `not_before` has been seen; its runs are used again."""
+    begun = Pattern.not_before("n").where("name = 'n'").begin("a").where("name = 'a'")
+    same = begun.followed_by("b").where("price = LAST(a.price)").within(5)
+    rows = Rows(tabulate(automaton_of(same.tree), Options(compact=False)), saves=False)
+    rows.feed(part((1, "a", 7), (8, "n", 0)), 0, 0)
+    assert rows.matcher.forget(8).tolist() == [True]
+    rows.held = [rows.held[row] for row in rows.matcher.keep()]
+    rows.feed(part((14, "a", 7)), 10, 0)
+    rows.feed(part((15, "b", 7)), 20, 0)
+    assert [taken for taken, _ in rows.matches] == [(("a", 10), ("b", 20))]
+
+
 def test_time_moves_on_in_all_partitions() -> None:
     pattern = Pattern.begin("a").where("name = 'a'").not_followed_by("b").where("name = 'b'").within(10)
     rows = Rows(tabulate(automaton_of(pattern.tree), Options()), saves=True)

@@ -172,8 +172,7 @@ class State:
         pool.occupied[slots] = 0
         pool.slots[slots, l.K_FRESH] = l.NONE
         pool.slots[slots, l.K_LIVE] = 0
-        if self.is_compact:
-            self.index()
+        self.index()  # whether the slots stay or not: a run that is free and still chained would be found again
 
     def _free_timers(self, heaps: Integers) -> None:
         """Let the places of all timers of some heaps be used again."""
