@@ -25,6 +25,7 @@ from job import DDL, spark
 
 from cepheid import PatternSet
 from cepheid.rules import directory
+from cepheid.spark.rules.found import RulesInStream
 from cepheid.spark.rules.query import RulesQuery
 from cepheid.spark.sinks import files
 
@@ -54,13 +55,15 @@ def main(place: Path) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
     stream = session.readStream.schema(DDL).option("maxFilesPerTrigger", 1).json(str(place / "in"))
-    contents = directory(place / "rules").read()
-    found = PatternSet([file.rule for file in contents.files]).match_stream(
-        stream, order_by=["ts", "id"], watermark="3 seconds", buckets=4
-    )
+
+    def found() -> RulesInStream:
+        """With the rules that the directory has now."""
+        rules = PatternSet([file.rule for file in directory(place / "rules").read().files])
+        return rules.match_stream(stream, order_by=["ts", "id"], watermark="3 seconds", buckets=4)
+
     matches, checkpoint = files(str(place / "matches")), str(place / "checkpoint")
     if not (place / "finish").exists():
-        query = found.start(
+        query = found().start(
             matches=matches,
             rejected=note,
             checkpoint=checkpoint,
@@ -72,7 +75,7 @@ def main(place: Path) -> None:
             if query.awaitTermination(0.2):
                 raise SystemExit("the query ended by itself")
         query.stop()
-    found.start(matches=matches, checkpoint=checkpoint, flush=True)
+    found().start(matches=matches, checkpoint=checkpoint, flush=True)
 
 
 if __name__ == "__main__":
