@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import gc
+import platform
+import subprocess
+import sys
 from collections import defaultdict
 from typing import Any
 
@@ -83,8 +86,42 @@ def test_workers_find_what_is_found_in_memory(order: str, data: st.DataObject) -
     assert found == sorted((tuple(row.values()) for row in expected), key=str)
 
 
+CLEARED = """
+import resource, sys
+import numpy as np
+import pyarrow as pa
+from cepheid.spark import settling
+
+if "worker" in sys.argv:
+    settling.TaskContext.get = staticmethod(object)
+settling.settle("Pack")
+
+def use():
+    held = [np.full(2 << 20, 7, np.uint8) for _ in range(4)]
+    return [pa.array(one[::2]) for one in held]
+
+use()
+before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+for _ in range(10):
+    use()
+print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another allocator")
+def test_a_worker_uses_its_memory_again() -> None:
+    """The system would clear every page of every array; in the user's own process nothing is changed."""
+
+    def pages(*who: str) -> int:
+        done = subprocess.run([sys.executable, "-c", CLEARED, *who], capture_output=True, text=True, check=True)
+        return int(done.stdout)
+
+    assert pages("worker") < pages() / 5
+
+
 def test_a_worker_settles_once_for_each_kind_of_work(monkeypatch: pytest.MonkeyPatch) -> None:
     """At its second task: then everything is loaded. Later ones would keep what every task leaves behind."""
+    monkeypatch.setattr(pa, "set_memory_pool", lambda pool: None)
     begun: list[str] = []
     frozen: list[tuple[str, ...]] = []
     monkeypatch.setattr(gc, "freeze", lambda: frozen.append(tuple(begun)))
