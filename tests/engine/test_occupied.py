@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+import numba
 import numpy as np
 import pytest
 from engine.kernel_answers import outcome_in_little_memory, outcome_in_parts, outcome_of
@@ -12,7 +13,7 @@ from engine.test_state import automaton_of
 
 from cepheid import Pattern, all_of
 from cepheid.engine.kernel import layout as l
-from cepheid.engine.kernel.occupied import lowest
+from cepheid.engine.kernel.compiling import INTERPRETED, lowest
 from cepheid.engine.tables.model import Options
 from cepheid.engine.tables.tabulate import tabulate
 from cepheid.reference.outcome import Outcome
@@ -37,15 +38,18 @@ PATTERNS = {
 
 
 def test_the_lowest_bit_is_found() -> None:
+    """By the processor, and by Python where nothing is compiled."""
+
+    @numba.njit
+    def by_processor(word):  # type: ignore[no-untyped-def]
+        return lowest(word)
+
+    [by_python] = [interpreted for intrinsic, interpreted in INTERPRETED if intrinsic is lowest]
     chance = random.Random(1)
-    with np.errstate(over="ignore"):
-        for place in range(64):
-            for word in (
-                1 << place,
-                (1 << 64) - (1 << place),
-                chance.getrandbits(63 - place) << place + 1 | 1 << place,
-            ):
-                assert lowest.py_func(np.uint64(word & 2**64 - 1)) == place  # type: ignore[attr-defined]
+    for place in range(64):
+        for word in (1 << place, (1 << 64) - (1 << place), chance.getrandbits(63 - place) << place + 1 | 1 << place):
+            for find in (by_processor, by_python):
+                assert find(np.uint64(word & 2**64 - 1)) == place
 
 
 @pytest.mark.parametrize("name", PATTERNS)
