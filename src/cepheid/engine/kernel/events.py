@@ -237,7 +237,7 @@ def has_room(a, e, w, slot, event):
 @inlined
 def handle(a, e, w, slot, partition, event):
     """One event of one partition. Returns DONE, GROW (nothing has happened yet), or what is wrong."""
-    first = to_be_walked(a, e, w, slot, event, 0)  # until the walk runs only leave their lists
+    first = to_be_walked(a, e, w, slot, event, 0)  # for the walk, too (`occupied`, 4)
     if is_passed_by(a, e, w, slot, event, first):
         return DONE
     if not has_room(a, e, w, slot, event):

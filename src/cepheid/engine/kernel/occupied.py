@@ -11,6 +11,10 @@ hold runs and fewer concern an event. So an event looks at no list but those.
 3. An event is passed by (`is_passed_by`) if it starts no run, concerns no list and finds no fresh run; nothing would
    have become of it. This holds where an event has no other effect than on runs: no timers, which it may set off, and
    no negations at the start, which note it.
+4. One look at the first word (`first`) serves both this and the walk: until the walk runs only leave their lists. What
+   falls due may end runs; a run joins a list where created ones are placed and where the walk itself shows an event to
+   the fresh ones, after all lists. A list that has become empty meanwhile is walked in vain. Nor does a run become
+   fresh before created ones are placed, so the walk asks once whether there are fresh ones.
 """
 
 from __future__ import annotations
