@@ -28,7 +28,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples" / "kafka"))
 
-import shared_classes
+import spark_processes
 from faults import rule_kills
 from faults.drivers import ASKED
 from faults.kills import Broker, Outcome, Work, outcome
@@ -183,7 +183,7 @@ def main() -> int:
     parser.add_argument("--json", type=Path, help="write the table as JSON")
     given = parser.parse_args()
     jobs, facts = noted(given.resume), environment()
-    subprocess.run([sys.executable, shared_classes.__file__], check=True)
+    subprocess.run([sys.executable, spark_processes.__file__], check=True)
     with _broker(given.kind or list(KINDS)) as broker:
         for job in all_jobs(given, list(jobs), broker):
             jobs.append(job | {"commit": facts["commit"]})

@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parent))
 
 import job
-import shared_classes
+import spark_processes
 from comparing import accounts, compare, rejected
 from drivers import Driver, start
 from job import SLOW_START
@@ -97,11 +97,10 @@ def surroundings(place: Path) -> dict[str, str]:
     """The environment of a job: for a JVM that lives for seconds, and cannot tidy up what it lays down beside it."""
     for_a_while = place / "tmp"
     for_a_while.mkdir(exist_ok=True)
-    options = f"{shared_classes.SHORT_LIVED} -Djava.io.tmpdir={for_a_while}"
-    java = {"JDK_JAVA_OPTIONS": options, "SPARK_SUBMIT_OPTS": shared_classes.java_options()}
+    options = f"{spark_processes.SHORT_LIVED} -Djava.io.tmpdir={for_a_while}"
+    java = {"JDK_JAVA_OPTIONS": options, "SPARK_SUBMIT_OPTS": spark_processes.java_options()}
     paths = os.pathsep.join([str(Path(__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])])
-    python = {"PYTHONPATH": paths, "PYSPARK_PYTHON": sys.executable}  # executors too are to have this very Python
-    return {**os.environ, **java, **python, "SPARK_LOCAL_DIRS": str(for_a_while)}
+    return {**os.environ, **java, **spark_processes.PYTHON, "PYTHONPATH": paths, "SPARK_LOCAL_DIRS": str(for_a_while)}
 
 
 def write_events(place: Path, seed: int, batches: int, size: int = SIZE, keys: int = 1) -> list[dict[str, Any]]:

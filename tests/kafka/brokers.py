@@ -14,7 +14,7 @@ from time import monotonic, sleep
 import cepheid
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "kafka"
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(cepheid.__file__).parents[1]), "PYSPARK_PYTHON": sys.executable}
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(cepheid.__file__).parents[1])}
 
 
 @contextmanager

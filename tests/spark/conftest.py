@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import shutil
-import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -32,7 +31,6 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         pytest.skip("Spark needs Java: neither is `java` on the PATH nor JAVA_HOME set")
     pyspark_sql = pytest.importorskip("pyspark.sql", reason="pyspark is not installed: pip install 'cepheid[spark]'")
-    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     builder = pyspark_sql.SparkSession.builder.master("local[1]").appName("cepheid-tests").config(map=OPTIONS)
     session = builder.config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse"))).getOrCreate()
     # Jobs that are meant to fail should not fill the terminal with traces of both languages.

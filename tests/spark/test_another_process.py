@@ -23,7 +23,7 @@ SOURCES = str(Path(cepheid.__file__).parents[1])
 
 def run(*arguments: str, **environment: str) -> dict[str, Any]:
     """What `another_process` prints; its PYTHONPATH, which executors would share, names the package only if given."""
-    inherited = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYSPARK_PYTHON")}
+    inherited = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     script = f"import sys, runpy; sys.path.insert(0, {SOURCES!r}); sys.argv = sys.argv[1:]"
     script += "; runpy.run_path(sys.argv[0], run_name='__main__')"
     done = subprocess.run(
@@ -31,8 +31,7 @@ def run(*arguments: str, **environment: str) -> dict[str, Any]:
         capture_output=True,
         text=True,
         timeout=900,
-        env={**inherited, "PYSPARK_PYTHON": sys.executable, "SPARK_HOME": str(Path(pyspark.__file__).parent)}
-        | environment,
+        env={**inherited, "SPARK_HOME": str(Path(pyspark.__file__).parent)} | environment,
     )
     assert done.returncode == 0, done.stderr[-4000:]
     answer: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])

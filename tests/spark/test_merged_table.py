@@ -50,7 +50,7 @@ def test_a_replayed_batch_changes_nothing(iceberg: str, tmp_path: Path, rows: st
         capture_output=True,
         text=True,
         timeout=600,
-        env={**os.environ, "PYTHONPATH": sources, "PYSPARK_PYTHON": sys.executable},
+        env={**os.environ, "PYTHONPATH": sources},
         check=False,
     )
     assert done.returncode == 0, done.stderr[-4000:]

@@ -33,7 +33,7 @@ def test_an_explanation_names_what_is_missing(spark: SparkSession) -> None:
     assert NAME not in str(found.explain())
 
 
-@pytest.mark.parametrize("own", [None, "1m"])
+@pytest.mark.parametrize("own", [None, pytest.param("1m", marks=pytest.mark.slow)])
 def test_a_query_takes_them_for_itself(spark: SparkSession, tmp_path: Path, own: str | None) -> None:
     spark.sql(EVENTS).write.parquet(str(tmp_path / "in"))
     stream = spark.readStream.schema(DDL).parquet(str(tmp_path / "in"))

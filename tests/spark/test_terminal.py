@@ -61,7 +61,6 @@ def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, st
     return {
         **os.environ,
         "PYTHONPATH": sources,
-        "PYSPARK_PYTHON": sys.executable,
         "TERM": "xterm",
         "SPARK_LOCAL_IP": "127.0.0.1",
     }

@@ -89,6 +89,7 @@ def test_a_directory_is_followed(spark: SparkSession, feed: Feed, tmp_path: Path
     rules = tmp_path / "rules"
     rules.mkdir()
     rule_file(rules, "pair", PAIR)
+    (rules / "fall.toml").write_text(f'pattern = "{FALL}"\n')  # a row pattern is a rule like others
     feed.write(("p", "a", 1), ("q", "a", 5))
     found = PatternSet.from_directory(rules).match_stream(
         stream_of(spark, tmp_path), order_by=["ts", "id"], watermark="0 seconds", buckets=2
@@ -110,7 +111,7 @@ def test_a_directory_is_followed(spark: SparkSession, feed: Feed, tmp_path: Path
         (rules / "broken.toml").write_text('pattern = "a[price >"')
         (rules / "unknown.toml").write_text('pattern = "a[prize > 1]"\npartition_by = "key"\n')
         _taken_up(query, lambda: len(query.changes) == 2)
-        assert query.changes[-1].new == ("rise",) and query.changes[-1].kept == ("pair",)
+        assert query.changes[-1].new == ("rise",) and set(query.changes[-1].kept) == {"fall", "pair"}
         assert sorted(Path(row["file"]).name for row in rejected) == ["broken.toml", "unknown.toml"]
         assert sorted(Path(place).name for place, _ in query.rejected) == ["broken.toml", "unknown.toml"]
         feed.write(("p", "b", 8), ("q", "c", 2), ("q", "b", 9))
@@ -123,7 +124,7 @@ def test_a_directory_is_followed(spark: SparkSession, feed: Feed, tmp_path: Path
         (rules / "rise.toml").write_text('pattern = "low[price >')  # for a moment: the rule goes on as it was
         _taken_up(query, lambda: len(query.rejected) == 3)
         assert [GOES_ON in reason for _, reason in sorted(query.rejected)] == [False, True, False]
-        assert (query.changes[-1].kept, bool(query.changes[-1])) == (("pair", "rise"), False)
+        assert set(query.changes[-1].kept) == {"fall", "pair", "rise"} and not query.changes[-1]
         rule_file(rules, "pair", PAIR.replace("60 seconds", "90 seconds"))
         (rules / "rise.toml").write_text(right)
         (rules / "broken.toml").unlink()
@@ -132,7 +133,7 @@ def test_a_directory_is_followed(spark: SparkSession, feed: Feed, tmp_path: Path
         feed.write(("p", "b", 1), ("p", "a", 9), ("p", "b", 9))
         query.processAllAvailable()
         counts = query.lastProgress.observedMetrics["cepheid.rules"].asDict()
-        assert counts == {"running": 2, "kept": 1, "new": 0, "changed": 1, "removed": 0, "rejected": 1}
+        assert counts == {"running": 3, "kept": 2, "new": 0, "changed": 1, "removed": 0, "rejected": 1}
         query.stop()
         (rules / "unknown.toml").unlink()
         last = PatternSet.from_directory(rules).match_stream(
@@ -143,7 +144,10 @@ def test_a_directory_is_followed(spark: SparkSession, feed: Feed, tmp_path: Path
         query.stop()
     changed = PAIR.replace("60 seconds", "90 seconds")
     decided_before = feed.alone("pair", PAIR, 0, 3)
-    assert feed.matches() == feed.alone("rise", RISE, 1) + decided_before + feed.alone("pair", changed, 3)
+    fall = feed.alone("fall", FALL, 0)
+    assert feed.matches() == fall + feed.alone("rise", RISE, 1) + decided_before + feed.alone("pair", changed, 3)
+    depths = [row["measures"]["depth"] for rows in feed.found.values() for row in rows if row["rule"] == "fall"]
+    assert len(depths) == sum(fall.values()) > 1
 
 
 def _taken_up(query: RulesQuery, is_done: Callable[[], bool]) -> None:
@@ -213,36 +217,6 @@ def test_a_restart_with_another_set_goes_on(spark: SparkSession, feed: Feed, tmp
     )
     row, _ = [row for rows in feed.found.values() for row in rows if row["key"] == "r"]
     assert (row["severity"], row["measures"], row["at"]) == ("low", {"most": "9"}, row["end_time"])
-
-
-def test_a_row_pattern_is_a_rule_like_others(spark: SparkSession, feed: Feed, tmp_path: Path) -> None:
-    rules = tmp_path / "rules"
-    rules.mkdir()
-    rule_file(rules, "pair", PAIR)
-    (rules / "fall.toml").write_text(f'pattern = "{FALL}"\n')
-    feed.write(("p", "a", 7), ("q", "a", 5), ("p", "x", 6))
-
-    def run(flush: bool = False) -> RulesQuery:
-        found = PatternSet.from_directory(rules).match_stream(
-            stream_of(spark, tmp_path), order_by=["ts", "id"], watermark="0 seconds", buckets=2
-        )
-        query = found.start(
-            matches=feed.take, checkpoint=str(tmp_path / "checkpoint"), trigger="available now", flush=flush
-        )
-        query.awaitTermination()
-        return query
-
-    run()
-    feed.write(("p", "b", 4), ("q", "x", 9), ("q", "b", 2))
-    rule_file(rules, "rise", RISE)
-    assert str(run().changes[-1]) == "2 go on, 1 new (rise)"
-    feed.write(("p", "x", 8), ("q", "x", 1), ("q", "x", 7))
-    assert str(run(flush=True).changes[-1]) == "3 go on"
-    fall = feed.alone("fall", FALL, 0)
-    assert sum(fall.values()) == 2
-    assert feed.matches() == fall + feed.alone("pair", PAIR, 0) + feed.alone("rise", RISE, 1)
-    depths = [row["measures"]["depth"] for rows in feed.found.values() for row in rows if row["rule"] == "fall"]
-    assert sorted(depths) == ["3", "8"]
 
 
 def test_wrong_arguments_are_refused(spark: SparkSession, feed: Feed, tmp_path: Path) -> None:

@@ -169,7 +169,7 @@ def test_what_is_refused(
     alone = tmp_path / "one bucket"
     without = Pattern.begin("a").where("name = 'a'").followed_by("b").where("name = 'b'").within("1 minute")
     stream = without.match(source.stream, order_by="ts")
-    stream.start(matches="memory", checkpoint=str(alone), trigger="available now").awaitTermination()
+    Checkpoint(spark, str(alone)).prepare(stream.plan.identity(timeouts=False), False)
     with pytest.raises(InputError, match="nothing to divide"):
         stream.migrate(str(alone), buckets=2)
 

@@ -68,17 +68,6 @@ def ticker(spark: SparkSession, tmp_path: Path) -> Iterator[Ticker]:
         query.stop()
 
 
-def test_a_restarted_query_goes_on_where_it_was(ticker: Ticker) -> None:
-    ticker.put(("A", 1, 9), ("A", 2, 7), ("B", 2, 4))
-    ticker.put(("A", 3, 5), ("B", 3, 3), ("B", 4, 6))
-    assert ticker.run() == [("B", 1, 4, 3, 2)]
-    ticker.put(("A", 5, 8), ("A", 6, 2), ("A", 1, 1))  # the last one is late
-    assert ticker.run() == [("A", 1, 9, 5, 3), ("B", 1, 4, 3, 2)]
-    assert ticker.run(flush=True) == [("A", 1, 9, 5, 3), ("A", 2, 8, 2, 2), ("B", 1, 4, 3, 2)]
-    late = files(str(ticker.place / "late")).read(ticker.spark).collect()
-    assert [(row.symbol, row.price) for row in late] == [("A", 1)]
-
-
 @pytest.mark.slow
 def test_buckets_are_changed(ticker: Ticker) -> None:
     """By the command line, which knows the clause from the checkpoint, and by the program."""
@@ -150,16 +139,18 @@ def test_what_a_stream_cannot_decide_is_refused(ticker: Ticker) -> None:
         RowPattern.parse("PARTITION BY symbol PATTERN (A)").match(rows, watermark="1 second")
 
 
-def test_a_history_comes_before_the_stream(ticker: Ticker) -> None:
-    """As if the stream had begun with it: a fall of the past goes on, and each row counts once, after a restart too."""
+def test_a_history_a_restart_and_the_end(ticker: Ticker) -> None:
+    """As if the stream had begun with its history: a fall of the past goes on, and each row counts once."""
     past = [("x", 1, 9), ("x", 2, 7), ("y", 3, 4), ("y", 4, 3), ("y", 5, 5), ("x", 6, 6)]
     rows = [(symbol, f"2025-01-01 12:00:{second:02}", price) for symbol, second, price in past]
     history = ticker.spark.createDataFrame(rows, "symbol string, ts string, price long")
     ticker.put(("x", 6, 6), ("x", 7, 5), ("y", 8, 2))  # the first of them is in the history, too
     brought: dict[str, Any] = {"history": history.selectExpr("symbol", "CAST(ts AS TIMESTAMP) AS ts", "price")}
     assert ticker.run(**brought) == [("y", 1, 4, 3, 2)]
-    ticker.put(("x", 9, 8), ("y", 10, 1))
+    ticker.put(("x", 9, 8), ("y", 10, 1), ("y", 7, 1))  # the last one is late
     assert ticker.run(**brought) == [("x", 1, 9, 5, 4), ("y", 1, 4, 3, 2)]
     assert ticker.run(flush=True) == [("x", 1, 9, 5, 4), ("y", 1, 4, 3, 2), ("y", 2, 5, 1, 3)]
+    late = files(str(ticker.place / "late")).read(ticker.spark).collect()
+    assert [(row.symbol, row.price) for row in late] == [("y", 1)]
     with pytest.raises(InputError, match="seam='2025-01-01' says where a history ends, and there is none"):
         ticker.run(seam="2025-01-01")

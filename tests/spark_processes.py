@@ -1,7 +1,8 @@
-"""The classes that Spark's JVM loads, in a file that JVMs of tests begin with: `python tests/shared_classes.py`.
+"""How tests start Spark's processes, so that they cost little: `python tests/spark_processes.py` prepares it.
 
-Some tests start a JVM of their own, and loading Spark's classes from its jars is a quarter of what such a test costs.
-The JVM itself checks that the file belongs to it and to the jars, and ignores one that does not.
+Some tests start a JVM of their own, and loading Spark's classes from its jars is a quarter of what such a test costs:
+they are in a file that these JVMs begin with. The JVM itself checks that the file belongs to it and to the jars, and
+ignores one that does not.
 """
 
 from __future__ import annotations
@@ -16,6 +17,13 @@ from pathlib import Path
 ARCHIVE = Path(__file__).parents[1] / "build" / "spark-classes.jsa"
 SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """JVMs that live for seconds or minutes should not spend them on compiling well."""
+LOCAL_FILES = (
+    "-Dspark.sql.streaming.checkpointFileManagerClass="
+    "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+)
+"""Checkpoints without a process for each local file that might be a symbolic link (docs/tuning.md)."""
+PYTHON = {"PYSPARK_PYTHON": str(Path(__file__).parent / "worker_python"), "CEPHEID_TESTS_PYTHON": sys.executable}
+"""Variables for Spark's Python processes: they run this very Python."""
 
 
 def java_options() -> str:
@@ -37,7 +45,7 @@ def write() -> None:
     ARCHIVE.parent.mkdir(exist_ok=True)
     ARCHIVE.unlink(missing_ok=True)
     os.environ["SPARK_SUBMIT_OPTS"] = f"{SHORT_LIVED} -Xlog:disable -XX:ArchiveClassesAtExit={ARCHIVE}"
-    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ.update(PYTHON)
     from pyspark.sql import SparkSession
 
     from cepheid import Pattern
