@@ -27,10 +27,13 @@ OPTIONS = {
     "spark.driver.memory": "4g",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.shuffle.partitions": "8",
+    "spark.sql.streaming.checkpointFileManagerClass": "org.apache.spark.sql.execution.streaming.checkpointing."
+    "FileSystemBasedCheckpointFileManager",
     **SESSION_OPTIONS,
 }
 """Eight partitions: the 200 that Spark takes without adaptive planning would only hurt the SQL that we are compared
-with."""
+with. Checkpoints are on the local disk, where Spark's usual way to write them starts a process for each file that might
+be a symbolic link (docs/tuning.md)."""
 
 
 @contextmanager

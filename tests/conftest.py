@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from hypothesis import settings
-from spark_processes import LOCAL_FILES, PYTHON, SHORT_LIVED, java_options
+from spark_processes import PYTHON, SHORT_LIVED, options_of_tests
 
 try:
     from xdist.scheduler import LoadScopeScheduling
@@ -25,7 +25,7 @@ except ImportError:  # without xdist there is one process for all
 WITHOUT_SESSION = ("test_another_process", "test_leftovers", "test_merged_table", "test_operator", "test_row_bucket")
 """Modules of tests/spark that need no session, or start processes with one of their own."""
 
-os.environ.setdefault("SPARK_SUBMIT_OPTS", f"{java_options()} {LOCAL_FILES}")
+os.environ.setdefault("SPARK_SUBMIT_OPTS", options_of_tests())
 os.environ.setdefault("SPARK_LAUNCHER_OPTS", SHORT_LIVED)
 os.environ.update(PYTHON)
 os.environ.setdefault("CEPHEID_DEBUG", "1")  # the kernel's invariants are asserted, in Spark's workers too

@@ -12,6 +12,7 @@ import shutil
 import sys
 import tempfile
 from datetime import datetime, timedelta
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 ARCHIVE = Path(__file__).parents[1] / "build" / "spark-classes.jsa"
@@ -21,13 +22,22 @@ LOCAL_FILES = (
     "-Dspark.sql.streaming.checkpointFileManagerClass="
     "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 )
-"""Checkpoints without a process for each local file that might be a symbolic link (docs/tuning.md)."""
+"""Checkpoints without a process for each local file that might be a symbolic link (docs/tuning.md), in Spark 4.3."""
 PYTHON = {"PYSPARK_PYTHON": str(Path(__file__).parent / "worker_python"), "CEPHEID_TESTS_PYTHON": sys.executable}
 """Variables for Spark's Python processes: they run this very Python."""
 
 
+def options_of_tests() -> str:
+    """For the JVMs of tests; those that are killed write checkpoints as a user's would."""
+    try:
+        release = tuple(map(int, version("pyspark").split(".")[:2]))
+    except PackageNotFoundError:
+        return java_options()
+    return f"{java_options()} {LOCAL_FILES}" if release >= (4, 3) else java_options()
+
+
 def java_options() -> str:
-    """For a JVM of a test, as Spark's scripts take them: without blanks in a path."""
+    """For a JVM that lives as long as a test, as Spark's scripts take them: without blanks in a path."""
     if " " in str(ARCHIVE) or not ARCHIVE.exists():
         return SHORT_LIVED
     return f"{SHORT_LIVED} -Xlog:disable -XX:SharedArchiveFile={ARCHIVE}"

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 from pyspark import SparkContext
 from pyspark.errors import PySparkException
@@ -48,6 +50,22 @@ def use_this_python(rows: DataFrame) -> None:
     context = context_of(rows)
     if context is not None and "PYSPARK_PYTHON" not in os.environ:
         context.pythonExec = sys.executable
+
+
+@contextmanager
+def settings(session: SparkSession, wanted: Mapping[str, str]) -> Iterator[None]:
+    """The session with these options; afterwards it has its own again."""
+    before = {name: session.conf.get(name, None) for name in wanted}
+    for name, value in wanted.items():
+        session.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, given in before.items():
+            if given is None:
+                session.conf.unset(name)
+            else:
+                session.conf.set(name, given)
 
 
 def missing_options(session: SparkSession) -> dict[str, str]:

@@ -5,8 +5,7 @@ In: a plan, a sink for each output, a checkpoint. Out: a running query. Called b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -20,7 +19,7 @@ from pyspark.sql.types import StructType
 
 from cepheid.errors import InputError, StateError
 from cepheid.options import duration
-from cepheid.spark.session import missing_options
+from cepheid.spark.session import missing_options, settings
 from cepheid.spark.stream.checkpoint.identity import Identity
 from cepheid.spark.stream.checkpoint.layout import Checkpoint
 from cepheid.spark.stream.control import Silence
@@ -155,7 +154,7 @@ def started(
         plan.bring(place, how.history, timeouts)
 
         def begin(trigger: dict[str, Any]) -> StreamingQuery:
-            with _settings(plan.session, plan.partitions):
+            with settings(plan.session, _needed(plan.session, plan.partitions)):
                 operated = plan.operated(timeouts, place.control, on_error=on_error, counts=counts)
                 stream = operated.writeStream.foreachBatch(router).option("checkpointLocation", place.path)
                 if how.name is not None:
@@ -269,23 +268,11 @@ def require_rocksdb(session: SparkSession) -> None:
         )
 
 
-@contextmanager
-def _settings(session: SparkSession, partitions: int) -> Iterator[None]:
+def _needed(session: SparkSession, partitions: int) -> dict[str, str]:
     """What the query needs of its session: a query takes the settings as they are when it starts."""
-    wanted = {
+    return {
         PROVIDER: ROCKSDB,
         "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
         "spark.sql.shuffle.partitions": str(partitions),
         **missing_options(session),
     }
-    before = {key: session.conf.get(key, None) for key in wanted}
-    for key, value in wanted.items():
-        session.conf.set(key, value)
-    try:
-        yield
-    finally:
-        for key, given in before.items():
-            if given is None:
-                session.conf.unset(key)
-            else:
-                session.conf.set(key, given)

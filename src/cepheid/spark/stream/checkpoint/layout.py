@@ -25,12 +25,15 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from cepheid.errors import StateError
+from cepheid.spark.session import settings
 from cepheid.spark.stream.checkpoint.identity import Identity
 
 END = "end"
 """The line of the control source that ends the input."""
 MOVED = "moved "
 """How a line of the control source begins that brings a part of a bucket."""
+_PLAIN_FILES = {"spark.sql.streaming.fileStreamSink.ignoreMetadata": "true"}
+"""Else Spark looks first whether a stream of its own has written the files, and warns at length if there are none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +63,9 @@ class Checkpoint:
 
     def prepare(self, identity: Identity, flush: bool) -> Identity | None:
         """Make ready for a start; returns what the checkpoint was written for, None if it is new."""
-        for name in ("control", "identity", "over", "moving", "history"):
-            self._write(name, [], mode="ignore")  # Spark warns at length when it is to read what is not there
+        saved = self._lines("identity")
+        if saved is None:
+            self._write("control", [], mode="ignore")  # a source wants its directory to be there
         self.refuse_over()
         if (begun := self.moving()) is not None:
             raise StateError(
@@ -73,7 +77,6 @@ class Checkpoint:
                 f"a flush of the checkpoint {self.path!r} was begun and not finished.\n"
                 "  Finish it with start(..., flush=True), or use another checkpoint."
             )
-        saved = self._lines("identity")
         if saved and self._lines("../commits"):
             return self._read(saved)
         self.keep_identity(identity)
@@ -201,12 +204,8 @@ class Checkpoint:
         return self._last("../offsets")
 
     def _last(self, name: str) -> int | None:
-        try:
-            named = self.session.read.text(self._place(name)).select(F.input_file_name()).distinct().collect()
-        except AnalysisException:
-            return None
-        numbers = [int(name) for (whole,) in named if (name := str(whole).rsplit("/", 1)[-1]).isdigit()]
-        return max(numbers, default=None)
+        files = self._lines(name, shown=F.input_file_name()) or []
+        return max((int(number) for file in files if (number := file.rsplit("/", 1)[-1]).isdigit()), default=None)
 
     def _is_ending(self) -> bool:
         return bool(self._lines("control", F.col("value") == END))  # the lines of a history may be large
@@ -221,9 +220,10 @@ class Checkpoint:
     def _lines(self, name: str, wanted: Column | None = None, shown: Column | None = None) -> list[str] | None:
         """The lines of all files there, or what is shown of those that are wanted; None if there is no such place."""
         try:
-            lines = self.session.read.text(self._place(name))
-            lines = lines if wanted is None else lines.where(wanted)
-            return [row[0] for row in (lines if shown is None else lines.select(shown)).collect()]
+            with settings(self.session, _PLAIN_FILES):
+                lines = self.session.read.text(self._place(name))
+                lines = lines if wanted is None else lines.where(wanted)
+                return [row[0] for row in (lines if shown is None else lines.select(shown)).collect()]
         except AnalysisException:
             return None
 
