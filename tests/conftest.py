@@ -41,7 +41,7 @@ class SparkTogether(LoadScopeScheduling):  # type: ignore[misc, valid-type]
         path = PurePosixPath(nodeid.split("::")[0])
         if path.name == "test_documents.py":  # pages start a Spark themselves
             return "batch"
-        if path.name == "test_bench.py":  # its tests look at what one run has written
+        if path.name in ("test_bench.py", "test_site.py"):  # their tests look at what one run has written
             return path.name
         if path.parts[1] != "spark" or path.stem in WITHOUT_SESSION:
             return nodeid

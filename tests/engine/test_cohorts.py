@@ -57,7 +57,7 @@ def is_compact(pattern: Pattern, **options: bool) -> bool:
     return compact.decide(pattern.automaton(), **{"timeouts": False, **options}).is_compact
 
 
-@settings(max_examples=max(200, settings().max_examples))
+@settings(max_examples=max(100, settings().max_examples))
 @given(st.one_of(cases("cohorts"), cases("equalities")))
 def test_cohorts_runs_and_reference_agree(case: Json) -> None:
     examine(case)

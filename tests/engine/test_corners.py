@@ -8,7 +8,7 @@ from conformance.search import Different, as_probe, examine, shrunk
 from hypothesis import given, settings
 
 
-@settings(max_examples=max(250, settings().max_examples))
+@settings(max_examples=max(150, settings().max_examples))
 @given(cases("corners"))
 def test_kernel_and_reference_agree_on_corners(case: Json) -> None:
     examine(case)

@@ -73,6 +73,7 @@ def run(script: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 Topics = dict[str, list[tuple[str, dict[str, Any]]]]
 
 
+@pytest.mark.slow
 def test_what_the_example_writes_is_what_is_found_in_memory(payments: ModuleType, servers: str, tmp_path: Path) -> None:
     warm_up()
     topics = to_the_end(payments, servers, tmp_path / "checkpoint", first=0, unusable=1)

@@ -42,7 +42,7 @@ streams = st.lists(
 )
 
 
-@settings(max_examples=max(200, settings().max_examples))
+@settings(max_examples=max(100, settings().max_examples))
 @given(negation_patterns().map(with_something_behind).filter(runs_after), streams)
 def test_both_plans_give_the_same(tree: PatternTree, stream: Stream) -> None:
     table = table_of(stream, 0)

@@ -26,7 +26,7 @@ from cepheid.syntax.tree import PatternTree
 finishes = st.sampled_from(["nothing", "advance", "end"])
 
 
-@settings(max_examples=max(300, settings().max_examples))
+@settings(max_examples=max(150, settings().max_examples))
 @given(negation_patterns(), streams, finishes, st.integers(0, 20))
 def test_definition_reference_and_engine_agree(tree: PatternTree, stream: Stream, finish: str, further: int) -> None:
     table = table_of(stream, 0)
@@ -58,7 +58,7 @@ def test_definition_reference_and_engine_agree(tree: PatternTree, stream: Stream
             assert found == expected
 
 
-@settings(max_examples=max(200, settings().max_examples))
+@settings(max_examples=max(100, settings().max_examples))
 @given(negation_patterns(), streams, st.sets(st.integers(1, 11)), st.booleans())
 def test_a_stream_in_parts_gives_the_same(tree: PatternTree, stream: Stream, cuts: set[int], timeouts: bool) -> None:
     table = table_of(stream, 0)

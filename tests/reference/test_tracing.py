@@ -34,7 +34,7 @@ def _events(stream: Streams) -> tuple[list[dict[str, object]], list[int]]:
     return [{"t": time, "name": name, "price": price} for time, (_, name, price) in rows], times
 
 
-@settings(max_examples=max(400, settings().max_examples))
+@settings(max_examples=max(200, settings().max_examples))
 @given(st.one_of(patterns(), patterns(beyond=True)), streams, st.booleans())
 def test_every_run_and_every_event_is_in_one_class(tree: PatternTree, stream: Streams, is_end: bool) -> None:
     events, times = _events(stream)

@@ -54,7 +54,11 @@ def compared(clause: str, table: pa.Table) -> None:
     assert outcome(lambda: by_engine(bound, tabulate(bound), rows)) == expected
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+@settings(
+    max_examples=max(200, settings().max_examples),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+)
 @given(clauses(), tables())
 @example(
     "PARTITION BY p ORDER BY t MEASURES COUNT(*) AS n AFTER MATCH SKIP TO NEXT ROW PATTERN ((A | B)* C B?) "

@@ -48,7 +48,11 @@ def scanned(tables: RowTables, table: pa.Table, cuts: list[int]) -> tuple[list[A
     return [*found, unmatched], scan
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+@settings(
+    max_examples=max(100, settings().max_examples),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+)
 @given(clauses(), tables(), st.data())
 def test_any_cut_into_steps_is_one_scan(clause: str, table: pa.Table, data: st.DataObject) -> None:
     clause = clause.replace("ORDER BY t", "ORDER BY ts")

@@ -119,7 +119,7 @@ questions = st.builds(
 
 
 @settings(
-    max_examples=max(4, settings().max_examples // 50),
+    max_examples=max(2, settings().max_examples // 50),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture],
 )
 @given(st.lists(questions, min_size=8, max_size=12))

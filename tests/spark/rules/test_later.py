@@ -120,6 +120,7 @@ def test_a_restart_adds_a_rule_with_its_history(spark: SparkSession, tmp_path: P
     assert feed.matches() == in_memory("pair", PAIR, events) + in_memory("rise", RISE, events)
 
 
+@pytest.mark.slow
 def test_a_rule_that_is_added_to_a_directory_has_its_history(spark: SparkSession, tmp_path: Path) -> None:
     feed, rules = Feed(tmp_path), tmp_path / "rules"
     rules.mkdir()

@@ -66,6 +66,7 @@ def pairs(matches: list[Any]) -> list[tuple[int, int]]:
     return sorted((match["a"]["id"], match["b"]["id"]) for match in matches)
 
 
+@pytest.mark.slow
 def test_a_stream_goes_on_with_more_and_with_fewer_buckets(spark: SparkSession, source: Source, tmp_path: Path) -> None:
     """Stop, migrate, start, and migrate again: all outputs are those of events that were never interrupted."""
     place, found = tmp_path / "checkpoint", {}  # type: ignore[var-annotated]

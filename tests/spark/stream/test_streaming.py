@@ -171,6 +171,7 @@ def test_broken_and_unmatched_go_on_after_a_restart(spark: SparkSession, source:
         found(source.stream).start(counts="memory", broken="memory", checkpoint=str(tmp_path / "other"))
 
 
+@pytest.mark.slow
 def test_a_hot_key_with_any_links_restarts_and_is_counted(spark: SparkSession, source: Source, tmp_path: Path) -> None:
     """Cohorts through a restart: the matches are those of batch, the state says what waits, and counting, which another
     query does, gives as many as listing."""
