@@ -55,13 +55,17 @@ def keep(code: Path) -> bool:
         names = [name for name in archive.namelist() if os.path.basename(name) == name]
         if all((place / _index(name)).exists() for name in names):
             return False
-        with compiling.one_at_a_time():
-            wanted = [name for name in names if not (place / _index(name)).exists()]
-            for name in sorted(wanted, key=lambda name: name.endswith(".nbi")):  # an index comes after what it names
-                whole = place / f".{name}.{os.getpid()}"
-                whole.write_bytes(archive.read(name))
-                whole.replace(place / name)
-    return bool(wanted)
+        kept = False
+        for index in (name for name in names if name.endswith(".nbi")):
+            with compiling.one_at_a_time(index.split("-")[0]):
+                if (place / index).exists():
+                    continue
+                for name in [*(name for name in names if _index(name) == index and name != index), index]:
+                    whole = place / f".{name}.{os.getpid()}"  # an index comes after what it names
+                    whole.write_bytes(archive.read(name))
+                    whole.replace(place / name)
+                kept = True
+    return kept
 
 
 def _index(piece: str) -> str:
@@ -76,7 +80,7 @@ def compile_beside(rows: bool = False, compact: bool = False) -> None:
     place = compiling.PLACE
     if what in _beside or place is None or any(place.glob(f"{name}*.nbi")):
         return
-    room, given = ("row_patterns", "") if rows else ("matcher", f"compact={compact}")
+    room, given = ("row_patterns", "") if rows else ("matcher", f"main={not compact}, compact={compact}")
     script = f"from cepheid.engine.{room} import warm_up; warm_up({given})"
     path = os.pathsep.join([str(entry) for entry in sys.path if entry])
     logger.info("compiling the engine beside this program, once for this machine and version")

@@ -96,14 +96,15 @@ def no_assignments() -> Assignments:
     return Assignments(*(np.zeros(0, np.int64) for _ in range(4)))
 
 
-def warm_up(compact: bool = False) -> None:
-    """Have the kernel compiled and kept on disk, so that other processes of this machine find it there; `compact`: also
-    the part that some patterns need. What every match needs comes first, then the rest of what streams need."""
+def warm_up(compact: bool = False, main: bool = True) -> None:
+    """Have the kernel compiled and kept on disk, so that other processes of this machine find it there; `main`: what
+    most patterns need; `compact`: the part that the others need. What every match needs comes first, then the rest of
+    what streams need."""
     elements = (Element(Link.BEGIN, Variable("a")), Element(Link.FOLLOWED_BY, Variable("b")))
     tree = PatternTree(Sequence(elements))
     time, bits, bounds = np.zeros(1, np.int64), np.ones(1, np.uint64), np.array([0, 1])
     with patience(0):
-        for is_compact in (False, True) if compact else (False,):
+        for is_compact in (*((False,) if main else ()), *((True,) if compact else ())):
             tables = tabulate(build(tree, bind(tree, None)), Options(compact=is_compact))
             events = columns_of(time, bits, [], tables)
             match_partitions(tables, events, bounds)

@@ -105,12 +105,12 @@ def announce_compilation(function: Any) -> None:
 
 
 @contextmanager
-def one_at_a_time() -> Iterator[None]:
-    """Of several processes that need the same code, one compiles it and the others wait for that."""
+def one_at_a_time(name: str) -> Iterator[None]:
+    """Of several processes that need the same function, one compiles it and the others wait for that."""
     if PLACE is None or fcntl is None:
         yield
         return
-    with (PLACE / ".lock").open("w") as lock:
+    with (PLACE / f".{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 

@@ -50,6 +50,11 @@ class Entrance:
         self._interpreted: Callable[..., Any] | None = None
         self.__doc__ = function.__doc__
 
+    @property
+    def name(self) -> str:
+        """The room and the function: how the names of the files begin in which it is kept."""
+        return f"{self.compiled.__module__.rsplit('.', 1)[-1]}.{self.compiled.__qualname__}"
+
     def __call__(self, *arguments: Any) -> Any:
         if self.is_at_hand(arguments):
             return self.compiled(*arguments)
@@ -57,7 +62,7 @@ class Entrance:
             result = self._by_python(arguments)
             if not (self._steps and result == STOPPED):
                 return result
-        with compiling.one_at_a_time():
+        with compiling.one_at_a_time(self.name):
             if not self.is_at_hand(arguments):
                 compiling.announce_compilation(self.compiled)
             return self.compiled(*arguments)
