@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
@@ -27,6 +26,7 @@ from cepheid.conditions.casting import BEYOND_THE_CALENDAR, single
 from cepheid.conditions.expression import Call, Cast, Column, Expression, walk
 from cepheid.conditions.types import DataType, Kind
 from cepheid.errors import ConditionError, EvaluationError
+from cepheid.spark.session import settings as session_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
@@ -133,25 +133,13 @@ SIMPLIFICATIONS = (
 )
 
 
-@contextmanager
-def options(spark: SparkSession, left_out_rules: tuple[str, ...]) -> Iterator[None]:
+def options(left_out_rules: tuple[str, ...]) -> dict[str, str]:
     """Spark without those rules of its optimizer, and without sharing what expressions have in common."""
     package = "org.apache.spark.sql.catalyst.optimizer"
-    chosen = {
+    return {
         "spark.sql.optimizer.excludedRules": ",".join(f"{package}.{rule}" for rule in left_out_rules),
         "spark.sql.subexpressionElimination.enabled": "false",
     }
-    before = {name: spark.conf.get(name, None) for name in chosen}
-    for name, value in chosen.items():
-        spark.conf.set(name, value)
-    try:
-        yield
-    finally:
-        for name, old in before.items():
-            if old is None:
-                spark.conf.unset(name)
-            else:
-                spark.conf.set(name, old)
 
 
 def frame_of(spark: SparkSession, table: pa.Table) -> DataFrame:
@@ -257,13 +245,13 @@ class Comparison:
         expressions = {text: of for text, of in batch.expressions.items() if text not in self._compared}
         if not expressions:
             return
-        with options(self._spark, AS_ON_A_CLUSTER):
+        with session_settings(self._spark, options(AS_ON_A_CLUSTER)):
             answers = answers_of_spark(self._spark, batch.table, list(expressions))
         for (text, expression), in_spark in zip(expressions.items(), answers, strict=True):
             here = answer_here(expression, batch.table)
             if not all(map(agree, here.rows, in_spark.rows)):
                 self.seen["looked at without simplifications"] += 1
-                with options(self._spark, AS_ON_A_CLUSTER + SIMPLIFICATIONS):
+                with session_settings(self._spark, options(AS_ON_A_CLUSTER + SIMPLIFICATIONS)):
                     (in_spark,) = answers_of_spark(self._spark, batch.table, [text])
             self._compare(text, expression, batch.table, here, in_spark)
             self._compared.add(text)
@@ -292,7 +280,7 @@ class Comparison:
         """Whether Java writes a double that the value depends on otherwise than with as few digits as tell it."""
         for text in doubles_written_in(expression):
             written = bound(text)
-            with options(self._spark, AS_ON_A_CLUSTER):
+            with session_settings(self._spark, options(AS_ON_A_CLUSTER)):
                 in_spark = answers_of_spark(self._spark, row, [text])[0].rows[0]
             here = answer_here(written, row).rows[0]
             are_texts = isinstance(here, str) and isinstance(in_spark, str)
