@@ -141,6 +141,7 @@ def test_functions_of_items_give_what_spark_gives(spark: SparkSession) -> None:
         assert [row[number] for row in expected] == [row[number] for row in found], text
 
 
+@pytest.mark.slow
 def test_conditions_across_events_on_a_stream(spark: SparkSession, frame: DataFrame, tmp_path: Path) -> None:
     """All of them in one query: each is an alternative with a name of its own."""
     parts = [Pattern.begin(f"b{i}").where("kind = 'b'", condition) for i, condition in enumerate(ACROSS)]

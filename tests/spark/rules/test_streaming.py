@@ -189,6 +189,7 @@ def test_buckets_are_changed(spark: SparkSession, feed: Feed, tmp_path: Path, tw
     assert {rule for rule, _ in feed.matches()} == {"pair", "fall", "rise", "any"}
 
 
+@pytest.mark.slow
 def test_a_restart_with_another_set_goes_on(spark: SparkSession, feed: Feed, tmp_path: Path) -> None:
     stream = stream_of(spark, tmp_path)
 

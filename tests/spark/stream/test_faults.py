@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
+from spark.stream.test_streaming import begun
 
 from cepheid import Pattern, StateError
 from cepheid.spark import StateReader
-from cepheid.spark.stream.checkpoint.layout import Checkpoint
 
 RISING = (
     Pattern.begin("a")
@@ -117,9 +117,7 @@ def test_a_changed_type_is_refused_with_the_difference_and_the_choices(stream: S
     measured = {"measures": {"total": "SUM(b.price)"}}
     for number, more in enumerate(({}, {"columns": ["id"]}, measured)):
         stream.checkpoint = str(stream.place / f"checkpoint-{number}")
-        Checkpoint(stream.spark, stream.checkpoint).prepare(stream.found(**more).plan.identity(timeouts=False), False)
-        (Path(stream.checkpoint) / "commits").mkdir()
-        (Path(stream.checkpoint) / "commits" / "0").write_text("v1")
+        begun(stream.found(**more), Path(stream.checkpoint))
         with pytest.raises(StateError, match="start with a new checkpoint") as refused:
             stream.run(ddl=price, **more)
         assert "price bigint" in str(refused.value) and "price double" in str(refused.value)

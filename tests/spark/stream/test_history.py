@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
-from spark.stream.test_streaming import A_B, DDL, NOON, Source, ids, source
+from spark.stream.test_streaming import A_B, DDL, NOON, Source, begun, ids, source
 
 from cepheid import InputError, StateError
 from cepheid.spark.stream.accounts import accounts
@@ -109,6 +109,6 @@ def test_what_is_refused(spark: SparkSession, source: Source, tmp_path: Path) ->
     ):
         with pytest.raises(InputError, match=message):
             start(**more)
-    start("begun").awaitTermination()
+    begun(A_B.match(source.stream, **KEYS), tmp_path / "begun")
     with pytest.raises(StateError, match="begun without a history"):
         start("begun", history=past)
