@@ -102,6 +102,7 @@ def test_poisoned_rows_are_rejected_and_the_others_go_on(stream: Stream) -> None
     assert len(reasons) == 8
 
 
+@pytest.mark.slow
 def test_a_reader_that_refuses_bad_rows_stops_the_query_and_nothing_is_lost(stream: Stream) -> None:
     stream.put(event(1, 1, "a", 0))
     stream.put(event(2, 2, "b", '"much"'), event(3, 3, "b", 5), event(30, 4, "q", 5))
