@@ -108,9 +108,8 @@ def warm_up(compact: bool = False, main: bool = True) -> None:
             tables = tabulate(build(tree, bind(tree, None)), Options(compact=is_compact))
             events = columns_of(time, bits, [], tables)
             match_partitions(tables, events, bounds)
-            if not is_compact:
-                grouped_by_time(time, 1, time)
-                hexadecimal(sums_of_matches(mixed(bits), bits, bounds))
+            grouped_by_time(time, 1, time)
+            hexadecimal(sums_of_matches(mixed(bits), bits, bounds))
             matcher = Matcher(tables)
             matcher.feed(events, bounds, np.zeros(1, np.int64))
             matcher.advance(1)
