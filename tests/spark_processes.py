@@ -16,7 +16,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 ARCHIVE = Path(__file__).parents[1] / "build" / "spark-classes.jsa"
-SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m"
 """JVMs that live for seconds or minutes should not spend them on compiling well."""
 LOCAL_FILES = (
     "-Dspark.sql.streaming.checkpointFileManagerClass="

@@ -177,22 +177,27 @@ class _Kept(caching.FunctionCache):
 
 
 def _decorated(function: _Function, **options: Any) -> Any:
-    return numba.njit(nogil=True, error_model="numpy", **options)(function)
+    return numba.njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True, **options)(function)
+
+
+def _part(function: _Function, **options: Any) -> Any:
+    """Python does not call it, so it needs nothing that takes its arguments out of Python's objects."""
+    return _decorated(function, pipeline_class=PartPipeline, no_cpython_wrapper=True, **options)
 
 
 def compiled(function: _Function) -> _Function:
     """A function of the kernel. It makes no arrays, so references need not be counted (see `borrowed`)."""
-    return _decorated(function, pipeline_class=PartPipeline, _nrt=False)  # type: ignore[no-any-return]
+    return _part(function, _nrt=False)  # type: ignore[no-any-return]
 
 
 def inlined(function: _Function) -> _Function:
     """A small function of the kernel, or one with a single caller, that becomes part of its callers."""
-    return _decorated(function, pipeline_class=PartPipeline, _nrt=False, forceinline=True)  # type: ignore[no-any-return]
+    return _part(function, _nrt=False, forceinline=True)  # type: ignore[no-any-return]
 
 
 def allocating(function: _Function) -> _Function:
     """A function of the kernel that makes arrays of its own."""
-    return _decorated(function, pipeline_class=PartPipeline)  # type: ignore[no-any-return]
+    return _part(function)  # type: ignore[no-any-return]
 
 
 def whole(function: _Function, allocates: bool) -> Any:

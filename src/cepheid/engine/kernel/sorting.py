@@ -30,7 +30,9 @@ def grouped_by_time(
     for group in range(count):
         for index in range(bounds[group] + 1, bounds[group + 1]):
             if time[order[index]] < time[order[index - 1]]:
-                rows = order[bounds[group] : bounds[group + 1]]
-                order[bounds[group] : bounds[group + 1]] = rows[np.argsort(time[rows], kind="mergesort")]
+                rows = order[bounds[group] : bounds[group + 1]].copy()
+                sorted_rows = np.argsort(time[rows], kind="mergesort")
+                for place in range(len(rows)):  # as a slice, numba would compile it for three seconds
+                    order[bounds[group] + place] = rows[sorted_rows[place]]
                 break
     return order, bounds
