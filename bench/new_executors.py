@@ -1,8 +1,9 @@
-"""A program that times first jobs on new executors: `python bench/new_executors.py CACHE REPEAT`, for `start`.
+"""A program that times first jobs on new executors, for `start`: `new_executors.py CACHE REPEAT [CLASSES]`.
 
 The driver is warm: both jobs have run on it before. Then its two executors are killed; once others are there, which
 have run nothing yet, a job is timed. CACHE is where executors keep compiled code; it is emptied where that is to be
-measured. The control has the same shape without Cepheid: rows to Python, a shuffle, rows to Python. Prints JSON.
+measured. CLASSES is a file with Spark's classes, as `cepheid prepare` writes it. The control has the same shape without
+Cepheid: rows to Python, a shuffle, rows to Python. Prints JSON.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from faults.kills import descendants
 from faults.victims import EXECUTOR
 
 from cepheid import Pattern
+from cepheid.spark.preparing import USED_BY
 
 EVENTS, EXECUTORS = 200_000, 2
 AT_REST = 4.0
@@ -33,7 +35,7 @@ AT_REST = 4.0
 PATTERN = Pattern.begin("a").where("id % 3 = 0").followed_by("b").where("id % 3 = 1").skip("past_last_event")
 
 
-def session(cache: Path) -> SparkSession:
+def session(cache: Path, classes: str | None) -> SparkSession:
     options = {
         "spark.ui.enabled": "false",
         "spark.driver.host": "localhost",
@@ -44,6 +46,7 @@ def session(cache: Path) -> SparkSession:
         "spark.deploy.maxExecutorRetries": "-1",
         "spark.executorEnv.CEPHEID_CACHE": str(cache),
         "spark.executorEnv.PYTHONPATH": os.environ["PYTHONPATH"],
+        "spark.executor.extraJavaOptions": USED_BY.format(classes) if classes else "",
     }
     return SparkSession.builder.master(f"local-cluster[{EXECUTORS},1,1024]").config(map=options).getOrCreate()
 
@@ -78,9 +81,9 @@ def wait_for_executors(spark: SparkSession) -> None:
     time.sleep(AT_REST)
 
 
-def main(cache: Path, repeat: int) -> None:
+def main(cache: Path, repeat: int, classes: str | None = None) -> None:
     cache.mkdir(exist_ok=True)
-    spark = session(cache)
+    spark = session(cache, classes)
     rows = spark.range(EVENTS).selectExpr("id % 1000 AS key", "id", "timestamp_millis(id) AS ts")
     counts: dict[str, set[int]] = {"control": set(), "matched": set()}
 
@@ -109,4 +112,4 @@ def main(cache: Path, repeat: int) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]))
+    main(Path(sys.argv[1]), int(sys.argv[2]), *sys.argv[3:])

@@ -22,7 +22,14 @@ try:
 except ImportError:  # without xdist there is one process for all
     LoadScopeScheduling = object
 
-WITHOUT_SESSION = ("test_another_process", "test_leftovers", "test_merged_table", "test_operator", "test_row_bucket")
+WITHOUT_SESSION = (
+    "test_another_process",
+    "test_leftovers",
+    "test_merged_table",
+    "test_operator",
+    "test_preparing",
+    "test_row_bucket",
+)
 """Modules of tests/spark that need no session, or start processes with one of their own."""
 
 os.environ.setdefault("SPARK_SUBMIT_OPTS", options_of_tests())

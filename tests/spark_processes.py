@@ -10,8 +10,6 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-import tempfile
-from datetime import datetime, timedelta
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -40,41 +38,24 @@ def java_options() -> str:
     """For a JVM that lives as long as a test, as Spark's scripts take them: without blanks in a path."""
     if " " in str(ARCHIVE) or not ARCHIVE.exists():
         return SHORT_LIVED
-    return f"{SHORT_LIVED} -Xlog:disable -XX:SharedArchiveFile={ARCHIVE}"
+    from cepheid.spark.preparing import USED_BY
+
+    return f"{SHORT_LIVED} -Xlog:disable {USED_BY.format(ARCHIVE)}"
 
 
 def write() -> None:
-    """Run a bit of everything, a batch and a stream, and let the JVM write down what it has loaded."""
+    """The classes that a batch and a stream load."""
     import pyspark
+
+    from cepheid.spark.preparing import archive_classes
 
     if " " in str(ARCHIVE) or (shutil.which("java") is None and "JAVA_HOME" not in os.environ):
         return
     jars = Path(pyspark.__file__).parent / "jars"
     if ARCHIVE.exists() and ARCHIVE.stat().st_mtime > jars.stat().st_mtime:
         return
-    ARCHIVE.parent.mkdir(exist_ok=True)
-    ARCHIVE.unlink(missing_ok=True)
-    os.environ["SPARK_SUBMIT_OPTS"] = f"{SHORT_LIVED} -Xlog:disable -XX:ArchiveClassesAtExit={ARCHIVE}"
     os.environ.update(PYTHON)
-    from pyspark.sql import SparkSession
-
-    from cepheid import Pattern
-
-    builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
-    builder = builder.config("spark.ui.showConsoleProgress", "false")
-    spark = builder.config("spark.sql.shuffle.partitions", "2").getOrCreate()
-    spark.sparkContext.setLogLevel("OFF")
-    noon = datetime(2025, 1, 1, 12)
-    rows = [{"key": "k", "ts": noon + timedelta(seconds=second), "name": "ab"[second % 2]} for second in range(10)]
-    pattern = Pattern.begin("a").where("name = 'a'").followed_by("b").where("name = 'b'").within("1 hour")
-    with tempfile.TemporaryDirectory() as place:
-        spark.createDataFrame(rows).write.json(f"{place}/events")
-        events = spark.read.schema("key string, ts timestamp, name string").json(f"{place}/events")
-        pattern.match(events, partition_by="key", order_by="ts").matches.collect()
-        arriving = spark.readStream.schema(events.schema).json(f"{place}/events")
-        live = pattern.match(arriving, partition_by="key", order_by="ts", watermark="1 second")
-        live.start(matches="memory", checkpoint=f"{place}/checkpoint", flush=True)
-        spark.stop()
+    archive_classes(ARCHIVE, SHORT_LIVED)
 
 
 if __name__ == "__main__":

@@ -174,6 +174,11 @@ def test_without_rich_the_command_line_says_what_to_install(run: Run, monkeypatc
     assert code == 2 and "pip install 'cepheid[cli]'" in err
 
 
+def test_the_engine_is_prepared(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["prepare"]) == 0
+    assert capsys.readouterr().out == "the engine is compiled\n"
+
+
 def test_warnings_look_like_errors(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     def warn(arguments: object) -> int:
         warnings.warn("the pattern has no window", stacklevel=1)

@@ -1,4 +1,4 @@
-"""The command line: `cepheid run`, `explain`, `diagram`, `check`, `state`, `migrate`, `why`, `studio` and `demo`.
+"""The command line: `cepheid run`, `sql`, `explain`, `check`, `state`, `migrate`, `prepare`, `why`, `studio`, `demo` …
 
 One module a command; `entry` reads the arguments and turns errors into one screen of text and an exit code.
 """

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NoReturn, TextIO
 
 from cepheid import __version__
-from cepheid.cli import asking, demonstration, migrating, querying, rules, running, showing, state, studio
+from cepheid.cli import asking, demonstration, migrating, preparing, querying, rules, running, showing, state, studio
 from cepheid.cli.failures import told
 from cepheid.errors import CepheidError
 
@@ -33,6 +33,7 @@ examples:
   cepheid sql v-shapes.sql --table prices=prices.parquet
   cepheid state state/shoplifting
   cepheid migrate state/shoplifting --buckets 16
+  cepheid prepare --spark /opt/spark/classes.jsa
   cepheid why job.toml --key tag=watch
   cepheid studio readings.csv
 """
@@ -99,6 +100,7 @@ def _parser() -> argparse.ArgumentParser:
     querying.add_to(commands)
     state.add_to(commands)
     migrating.add_to(commands)
+    preparing.add_to(commands)
     asking.add_to(commands)
     studio.add_to(commands)
     showing.add_to(commands)

@@ -177,7 +177,8 @@ class _Kept(caching.FunctionCache):
 
 
 def _decorated(function: _Function, **options: Any) -> Any:
-    return numba.njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True, **options)(function)
+    options["no_cfunc_wrapper"] = True  # nobody calls it from C
+    return numba.njit(nogil=True, error_model="numpy", **options)(function)
 
 
 def _part(function: _Function, **options: Any) -> Any:

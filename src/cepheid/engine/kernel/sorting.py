@@ -32,7 +32,7 @@ def grouped_by_time(
             if time[order[index]] < time[order[index - 1]]:
                 rows = order[bounds[group] : bounds[group + 1]].copy()
                 sorted_rows = np.argsort(time[rows], kind="mergesort")
-                for place in range(len(rows)):  # as a slice, numba would compile it for three seconds
-                    order[bounds[group] + place] = rows[sorted_rows[place]]
+                for number in range(len(rows)):  # as a slice, numba would compile it for four seconds
+                    order[bounds[group] + number] = rows[sorted_rows[number]]
                 break
     return order, bounds
