@@ -80,10 +80,10 @@ unit: prepared
 
 # The kernel is compiled first, once: the tests' processes would otherwise all do it at the same time.
 prepared: install
-	@$(VENV)/bin/python -c "from cepheid.engine.matcher import warm_up; warm_up(main=False, compact=True)" & \
-	$(VENV)/bin/python -c "from cepheid.engine.row_patterns import warm_up; warm_up()" & \
+	@$(VENV)/bin/python -c "from cepheid.engine.warming import warm_up; warm_up('compact')" & \
+	$(VENV)/bin/python -c "from cepheid.engine.warming import warm_up; warm_up('rows')" & \
 	$(VENV)/bin/python tests/spark_processes.py & \
-	$(VENV)/bin/python -c "from cepheid.engine.matcher import warm_up; warm_up()" && wait
+	$(VENV)/bin/python -c "from cepheid.engine.warming import warm_up; warm_up()" && wait
 
 ENGINE := reference
 conformance: install

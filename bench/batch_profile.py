@@ -23,7 +23,7 @@ from reporting import Column, Section
 from sessions import benchmark_spark, run
 
 from cepheid.spark import batch as plan
-from cepheid.spark.workers import Pack
+from cepheid.spark.pack_workers import Pack
 
 SIZES = ((500_000, 1_000), (500_000, 100_000), (5_000_000, 1_000), (5_000_000, 100_000))
 SMALLER = 20

@@ -23,9 +23,9 @@ from cepheid.engine.tables.tabulate import tabulate
 from cepheid.rows.arrange import arrange
 from cepheid.rows.assemble import Shape
 from cepheid.spark.keys import HASHES
+from cepheid.spark.pack_workers import mask_name
 from cepheid.spark.stream.state.bucket import BucketRuns, StreamWork
 from cepheid.spark.stream.time import TIME
-from cepheid.spark.workers import mask_name
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -35,23 +35,24 @@ print(json.dumps({"cpu": time.process_time() - begun[0], "elapsed": time.perf_co
 COMPILED = """
 import json, time
 begun = time.process_time(), time.perf_counter()
-from cepheid.engine.{room} import warm_up
+from cepheid.engine.warming import warm_up
 imported = time.perf_counter()
-warm_up({given})
+warm_up({part!r})
 print(json.dumps({{"cpu": time.process_time() - begun[0], "elapsed": time.perf_counter() - begun[1],
     "import": imported - begun[1], "right": True}}))
 """
 PARTS = {
-    "compiling what single runs need": ("matcher", ""),
-    "compiling what cohorts need": ("matcher", "compact=True"),
-    "compiling row patterns": ("row_patterns", ""),
+    "compiling what single runs need": "main",
+    "compiling what cohorts need": "compact",
+    "compiling row patterns": "rows",
 }
 EXECUTORS = Path(__file__).parent / "new_executors.py"
 ON_EXECUTORS = {
-    "control": "first job without Cepheid on new executors",
-    "sent": "first job on new executors, code sent by the driver",
-    "kept": "first job on new executors, code kept from before",
+    "control": "first job on {}, without Cepheid",
+    "sent": "first job on {}, code sent by the driver",
+    "kept": "first job on {}, code kept from before",
 }
+ONE, TWO = "a new executor", "two new executors at once"
 PREPARED = """
 import os, sys
 from pathlib import Path
@@ -78,10 +79,10 @@ def measure(settings: Settings) -> Section:
             Column("right", "right"),
         ),
         notes=[
-            "In memory: 100 events; until something is compiled, Python runs the kernel's source. Executors: "
-            "local-cluster[2,1,1024], 200,000 events. The driver is warm, the executors are JVMs that have run "
-            "nothing yet: so the job without Cepheid shows what Spark itself needs, its Python workers included. "
-            "Prepared: by `cepheid prepare --spark`.",
+            "In memory: 100 events; until something is compiled, Python runs the kernel's source. Executors have one "
+            "core each, on a machine that has two for them and the driver; 200,000 events. The driver is warm, the "
+            "executors are JVMs that have run nothing yet: so the job without Cepheid shows what Spark itself needs, "
+            "its Python workers included. Prepared: by `cepheid prepare --spark`.",
         ],
     )
     if settings.smoke:
@@ -94,25 +95,27 @@ def measure(settings: Settings) -> Section:
         section.rows.append(
             {"what": "first match in memory, nothing compiled", "bar": "≤ 10", "reached": cold["elapsed"] <= 10} | cold
         )
-        for name, (room, given) in PARTS.items():
-            section.rows.append({"what": name} | _process(COMPILED.format(room=room, given=given), here))
+        for name, part in PARTS.items():
+            section.rows.append({"what": name} | _process(COMPILED.format(part=part), here))
         section.rows.append({"what": "first match in memory, compiled"} | _process(FIRST, here))
-        there = [str(EXECUTORS), str(Path(root) / "there"), str(min(settings.repeat, 3))]
-        section.rows += _on_executors(there, here, "")
+        there = [str(Path(root) / "there"), str(min(settings.repeat, 3))]
+        for number, what in ((1, ONE), (2, TWO)):
+            section.rows += _on_executors(number, there, here, what)
+            settings.keep(section)
         prepared = {**here, "SPARK_HOME": str(_linked_spark(Path(root)))}
         classes = str(Path(root) / "classes.jsa")
         _run(["-c", PREPARED, classes], prepared)
-        section.rows += _on_executors([*there, classes], prepared, ", Spark prepared")
+        section.rows += _on_executors(1, [*there, classes], prepared, f"{ONE}, Spark prepared")
     return section
 
 
-def _on_executors(command: list[str], variables: dict[str, str], how: str) -> list[dict[str, Any]]:
+def _on_executors(number: int, given: list[str], variables: dict[str, str], where: str) -> list[dict[str, Any]]:
     """The rows of a run."""
-    said, rows = _run(command, variables), []
+    said, rows = _run([str(EXECUTORS), str(number), *given], variables), []
     for name, what in ON_EXECUTORS.items():
         row = said["jobs"][name]
-        bar = {"bar": "≤ 5", "reached": row["more"] <= 5} if name == "sent" else {}
-        rows.append({"what": what + how, "right": said["right"]} | bar | row)
+        bar = {"bar": "≤ 5", "reached": row["more"] <= 5} if name == "sent" and number == 1 else {}
+        rows.append({"what": what.format(where), "right": said["right"]} | bar | row)
     return rows
 
 

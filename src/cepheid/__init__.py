@@ -5,6 +5,8 @@
 `Pattern` describes what to look for; `pattern.match_events(rows)` looks for it in rows in memory.
 """
 
+from typing import TYPE_CHECKING
+
 from cepheid.errors import (
     CepheidError,
     ConditionError,
@@ -15,13 +17,30 @@ from cepheid.errors import (
     SkipError,
     StateError,
 )
-from cepheid.options import Limits
-from cepheid.pattern import Pattern
-from cepheid.row_pattern import RowPattern, sql
-from cepheid.rules.pattern_set import PatternSet
-from cepheid.syntax import skip
-from cepheid.syntax.combinations import all_of, one_of
+from cepheid.on_demand import on_demand
 from cepheid.version import VERSION as __version__
+
+if TYPE_CHECKING:
+    from cepheid.options import Limits
+    from cepheid.pattern import Pattern
+    from cepheid.row_pattern import RowPattern, sql
+    from cepheid.rules.pattern_set import PatternSet
+    from cepheid.syntax import skip
+    from cepheid.syntax.combinations import all_of, one_of
+else:
+    __getattr__, __dir__ = on_demand(
+        __name__,
+        {
+            "Limits": "cepheid.options",
+            "Pattern": "cepheid.pattern",
+            "PatternSet": "cepheid.rules.pattern_set",
+            "RowPattern": "cepheid.row_pattern",
+            "all_of": "cepheid.syntax.combinations",
+            "one_of": "cepheid.syntax.combinations",
+            "skip": "cepheid.syntax",
+            "sql": "cepheid.row_pattern",
+        },
+    )
 
 __all__ = [
     "CepheidError",

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from cepheid.engine.compiled_code import compile_beside
-from cepheid.engine.matcher import warm_up
+from cepheid.engine.warming import warm_up
 from cepheid.pattern import Pattern
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from faults.kills import Work
 from faults.victims import beside
 from spark import another_process
 
-from cepheid.engine.matcher import warm_up
+from cepheid.engine.warming import warm_up
 
 pytestmark = [
     pytest.mark.cluster,
@@ -37,7 +37,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    warm_up(compact=True)  # the driver has it, the executors get it
+    warm_up("main", "compact")  # the driver has it, the executors get it
     with standalone(tmp_path_factory.mktemp("cluster")) as started:
         yield started
 

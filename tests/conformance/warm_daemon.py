@@ -8,12 +8,12 @@ import pyarrow.compute
 from pyspark import daemon
 from pyspark.sql.streaming import stateful_processor_util
 
-from cepheid.engine.row_patterns import warm_up
+from cepheid.engine.warming import warm_up
 from cepheid.spark.stream import operator
 from cepheid.spark.stream.state import row_bucket
 
 PRELOADED = (pandas, pyarrow.compute, stateful_processor_util, operator, row_bucket)
 
 if __name__ == "__main__":
-    warm_up()
+    warm_up("rows")
     daemon.manager()

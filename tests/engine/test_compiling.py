@@ -130,7 +130,7 @@ def test_compiled_code_of_one_machine_is_kept_by_another(tmp_path: Path) -> None
     there = {**environment, "CEPHEID_CACHE": str(tmp_path / "there")}
     sent = """
 from cepheid.engine import compiled_code
-compiled_code._MAIN = "twice.twice"
+compiled_code.PARTS["main"] = "twice.twice"
 """
     code = run(sent + "print(compiled_code.packed())", **environment).stdout.strip()
     taken = sent + f"from pathlib import Path\nprint([compiled_code.keep(Path({code!r})) for _ in range(2)])"

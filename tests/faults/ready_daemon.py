@@ -8,7 +8,7 @@ import pyarrow.compute
 from pyspark import daemon
 from pyspark.sql.streaming import stateful_processor_util
 
-from cepheid.engine import matcher, row_patterns
+from cepheid.engine.warming import warm_up
 from cepheid.spark.rules import bucket as rules_bucket
 from cepheid.spark.stream import operator
 from cepheid.spark.stream.state import bucket, row_bucket
@@ -16,6 +16,5 @@ from cepheid.spark.stream.state import bucket, row_bucket
 LOADED = (pandas, pyarrow.compute, stateful_processor_util, operator, bucket, row_bucket, rules_bucket)
 
 if __name__ == "__main__":
-    matcher.warm_up()
-    row_patterns.warm_up()
+    warm_up("main", "rows")
     daemon.manager()

@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 from kafka.brokers import ENVIRONMENT, EXAMPLE, running_broker
 
-from cepheid.engine.matcher import warm_up
+from cepheid.engine.warming import warm_up
 
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'cepheid[spark]'")
 HERE = Path(__file__).parent

@@ -14,7 +14,7 @@ from spark import another_process
 
 import cepheid
 from cepheid.engine.kernel import compiling
-from cepheid.engine.matcher import warm_up
+from cepheid.engine.warming import warm_up
 
 pyspark = pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'cepheid[spark]'")
 PROJECT = Path(__file__).parents[2]

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import tracemalloc
 from collections import defaultdict
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cepheid.spark import workers
-from cepheid.spark.cells import bytes_of, cells_of, joined, narrowed, opened, rows_of
-from cepheid.spark.workers import BUCKET, PAYLOAD, Pack, PackByNumber, largest_key, mask_width
+from cepheid.spark import pack_workers
+from cepheid.spark.cells import bytes_of, cells_of, joined, narrowed, numbers_of, opened, plain, rows_of
+from cepheid.spark.pack_workers import BUCKET, PAYLOAD, Pack, PackByNumber, mask_width
+from cepheid.spark.workers import largest_key
 
 ROWS = st.lists(
     st.tuples(st.sampled_from(["a", "b", "", None]), st.integers(-5, 5), st.integers(0, 2**9 - 1), st.integers(0, 3)),
@@ -47,7 +51,7 @@ def test_a_mask_beside_the_bucket_and_keys_written_once_change_no_row(rows: list
     for key, time, mask, bucket in rows:
         expected[bucket].append({"key": key, "time": time, "mask": mask})
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(workers, "PACKED_ROWS", size)
+        patch.setattr(pack_workers, "PACKED_ROWS", size)
         assert unpacked(Pack(), apart.to_batches(max_chunksize=7)) == expected
         assert unpacked(Pack(("key",), 9, "mask"), together.to_batches(max_chunksize=7)) == expected
 
@@ -171,3 +175,33 @@ def test_a_key_of_numbers_is_in_one_bucket_with_all_its_rows(
             places[tuple(row[name] for name in keys)].add(bucket)
             assert row == dict(zip((*keys, "row"), rows[row["row"]], strict=True))
     assert all(len(one) == 1 for one in places.values())
+
+
+PACKING = """
+import sys
+import numpy as np
+import pyarrow as pa
+from cepheid.spark.cells import plain
+from cepheid.spark.pack_workers import BUCKET, Pack, PackByNumber
+numbers = plain(np.arange(40))
+later = plain(np.arange(40) + (1 << 50)).cast(pa.timestamp("us"))
+rows = pa.Table.from_arrays(
+    [numbers.cast(pa.string()), later, numbers, numbers], ["key", "ts", "id", BUCKET]
+)
+print(sum(len(cells) for cells in Pack(("key",), 3, "mask")(rows.to_batches())))
+print(sum(len(cells) for cells in PackByNumber(("id",), buckets=4)(rows.to_batches())))
+print(sorted({"numba", "pandas", "sqlglot", "cepheid.engine"} & sys.modules.keys()))
+"""
+
+
+def test_packing_needs_neither_engine_nor_pandas() -> None:
+    """A new worker begins with it, and importing them takes most of a second (see `spark.ahead`)."""
+    run = subprocess.run([sys.executable, "-c", PACKING], capture_output=True, text=True, check=True)
+    assert run.stdout.split("\n") == ["5", "4", "[]", ""]
+
+
+def test_numbers_to_arrays_and_back() -> None:
+    for numbers in (np.arange(6, dtype=np.int32)[::2], np.zeros(0), np.array([-1, 2], np.int8)):
+        assert plain(numbers).equals(pa.array(numbers))
+    column = pa.chunked_array([pa.array([1, 2, 3]).slice(1), pa.array([4])])
+    assert numbers_of(column).tolist() == [*numbers_of(column.slice(0, 2)).tolist(), 4] == [2, 3, 4]

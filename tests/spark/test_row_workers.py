@@ -21,8 +21,8 @@ from cepheid.rowpattern.binding import bind
 from cepheid.rowpattern.expression import reads_of
 from cepheid.rows.row_patterns import tabulated
 from cepheid.spark import settling, workers
+from cepheid.spark.pack_workers import BUCKET, PAYLOAD, PackByNumber
 from cepheid.spark.row_workers import MASK, MatchRows, read_name
-from cepheid.spark.workers import BUCKET, PAYLOAD, PackByNumber
 
 CLAUSE = """
     PARTITION BY k ORDER BY {}

@@ -16,7 +16,7 @@ from spark.terminals import in_terminal
 
 import cepheid
 from cepheid.demo import open_shop
-from cepheid.engine.matcher import warm_up
+from cepheid.engine.warming import warm_up
 
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'cepheid[spark]'")
 pytestmark = pytest.mark.slow

@@ -11,10 +11,10 @@ windows since the previous event, and iterations of a group that take nothing.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from cepheid.automaton.growing import Around, Ends, Entry, Growth, Place, length, smaller
 from cepheid.automaton.model import Automaton
-from cepheid.conditions import BoundConditions
 from cepheid.syntax.tree import (
     AllOfMembers,
     Contiguity,
@@ -31,6 +31,9 @@ from cepheid.syntax.tree import (
     variables,
 )
 from cepheid.syntax.windows import lengths
+
+if TYPE_CHECKING:  # workers need no parser
+    from cepheid.conditions import BoundConditions
 
 
 def build(tree: PatternTree, conditions: BoundConditions) -> Automaton:

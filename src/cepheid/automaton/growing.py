@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from cepheid.automaton.closure import close
 from cepheid.automaton.model import Graph, Guard, Length, Position, Proceed, Take
 from cepheid.automaton.predicates import PredicateTable
 from cepheid.automaton.reduction import merge_equal
-from cepheid.conditions import BoundConditions
 from cepheid.errors import MalformedPatternError
 from cepheid.syntax.positions import openers
 from cepheid.syntax.tree import Contiguity, Element, Loop, Not, Path, PatternTree, Span, Variable, describe, variables
+
+if TYPE_CHECKING:  # workers need no parser
+    from cepheid.conditions import BoundConditions
 
 MAXIMUM_STATES = 50_000
 """Unrolled repetitions beyond this are refused: nested `times` multiply, and an `all_of` has a state for each set of

@@ -37,12 +37,12 @@ def add_to(commands: Any) -> None:
 
 
 def _prepare(arguments: argparse.Namespace) -> int:
-    from cepheid.engine import matcher, row_patterns
+    from cepheid.engine.compiled_code import PARTS
+    from cepheid.engine.warming import warm_up
 
     if arguments.spark is not None:
         _prepare_spark(arguments.spark.absolute())
-    matcher.warm_up(compact=True)
-    row_patterns.warm_up()
+    warm_up(*PARTS)
     print("the engine is compiled")
     return 0
 

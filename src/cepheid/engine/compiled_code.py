@@ -15,12 +15,20 @@ import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from typing import Literal, TypeAlias
 
 from cepheid.engine.kernel import compiling
 
 logger = logging.getLogger("cepheid.engine")
-_MAIN = "drive.match_sorted"
-_beside: dict[str, subprocess.Popen[bytes]] = {}
+Part: TypeAlias = Literal["main", "compact", "rows"]
+"""What most patterns need; what those need whose partial matches are kept as cohorts; what row patterns need."""
+PARTS: dict[Part, str] = {
+    "main": "drive.match_sorted",
+    "compact": "cohorts.match_cohorts",
+    "rows": "row_patterns.scan",
+}
+"""The parts of the kernel that are compiled one by one, and the largest function of each."""
+_beside: dict[Part, subprocess.Popen[bytes]] = {}
 
 
 NAME = f"cepheid-kernel-{compiling.SOURCES}"
@@ -31,7 +39,7 @@ def packed() -> Path | None:
     """A file with what is compiled on this machine; None if that is nothing yet. More may be compiled later: then it is
     another file."""
     place = compiling.PLACE
-    if place is None or not any(place.glob(f"{_MAIN}*.nbi")):
+    if place is None or not any(place.glob(f"{PARTS['main']}*.nbi")):
         return None
     pieces = sorted(place.glob("*.nb?"))
     contents = hashlib.sha256(repr([(piece.name, piece.stat().st_size) for piece in pieces]).encode())
@@ -73,15 +81,12 @@ def _index(piece: str) -> str:
     return piece if piece.endswith(".nbi") else f"{piece.rsplit('.', 2)[0]}.nbi"
 
 
-def compile_beside(rows: bool = False, compact: bool = False) -> None:
-    """Begin to compile what is not compiled yet, in a process of its own that ends with this one."""
-    what = "rows" if rows else "compact" if compact else "main"
-    name = {"rows": "row_patterns.scan", "compact": "cohorts.match_cohorts", "main": _MAIN}[what]
+def compile_beside(part: Part = "main") -> None:
+    """Begin to compile a part that is not compiled yet, in a process of its own that ends with this one."""
     place = compiling.PLACE
-    if what in _beside or place is None or any(place.glob(f"{name}*.nbi")):
+    if part in _beside or place is None or any(place.glob(f"{PARTS[part]}*.nbi")):
         return
-    room, given = ("row_patterns", "") if rows else ("matcher", f"main={not compact}, compact={compact}")
-    script = f"from cepheid.engine.{room} import warm_up; warm_up({given})"
+    script = f"from cepheid.engine.warming import warm_up; warm_up({part!r})"
     path = os.pathsep.join([str(entry) for entry in sys.path if entry])
     logger.info("compiling the engine beside this program, once for this machine and version")
     process = subprocess.Popen(
@@ -91,5 +96,5 @@ def compile_beside(rows: bool = False, compact: bool = False) -> None:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    _beside[what] = process
+    _beside[part] = process
     atexit.register(process.kill)

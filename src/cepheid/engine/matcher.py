@@ -15,15 +15,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from cepheid.automaton.construction import build
-from cepheid.conditions import bind
 from cepheid.engine.assignments import Assignments, Integers
 from cepheid.engine.columns import Columns, Events, columns, columns_of, joined, values_of
 from cepheid.engine.counts import Counts, Summed, counted
 from cepheid.engine.kernel import buffer, drive
 from cepheid.engine.kernel import layout as l
-from cepheid.engine.kernel.entrances import patience
-from cepheid.engine.kernel.hashing import hexadecimal, mixed, sums_of_matches
 from cepheid.engine.limits import state_limit
 from cepheid.engine.runs import invariants
 from cepheid.engine.runs.cohort_pool import CohortPool, counting, listing
@@ -32,10 +28,7 @@ from cepheid.engine.runs.decided import Decided, Sift
 from cepheid.engine.runs.pool import Pool, bytes_of, grown, growth_needed, new_pool
 from cepheid.engine.runs.problems import problem, too_large
 from cepheid.engine.runs.state import State
-from cepheid.engine.sorting import grouped_by_time
-from cepheid.engine.tables.model import Options, Tables
-from cepheid.engine.tables.tabulate import tabulate
-from cepheid.syntax.tree import Element, Link, PatternTree, Sequence, Variable
+from cepheid.engine.tables.model import Tables
 
 FEWEST, MOST = 256, 1 << 16
 """Runs and nodes that there is room for at first."""
@@ -94,28 +87,6 @@ def _capacity(columns: Columns) -> int:
 def no_assignments() -> Assignments:
     """What no match took."""
     return Assignments(*(np.zeros(0, np.int64) for _ in range(4)))
-
-
-def warm_up(compact: bool = False, main: bool = True) -> None:
-    """Have the kernel compiled and kept on disk, so that other processes of this machine find it there; `main`: what
-    most patterns need; `compact`: the part that the others need. What every match needs comes first, then the rest of
-    what streams need."""
-    elements = (Element(Link.BEGIN, Variable("a")), Element(Link.FOLLOWED_BY, Variable("b")))
-    tree = PatternTree(Sequence(elements))
-    time, bits, bounds = np.zeros(1, np.int64), np.ones(1, np.uint64), np.array([0, 1])
-    with patience(0):
-        for is_compact in (*((False,) if main else ()), *((True,) if compact else ())):
-            tables = tabulate(build(tree, bind(tree, None)), Options(compact=is_compact))
-            events = columns_of(time, bits, [], tables)
-            match_partitions(tables, events, bounds)
-            grouped_by_time(time, 1, time)
-            hexadecimal(sums_of_matches(mixed(bits), bits, bounds))
-            matcher = Matcher(tables)
-            matcher.feed(events, bounds, np.zeros(1, np.int64))
-            matcher.advance(1)
-            matcher.waiting()
-            matcher.keep()
-            matcher.index()
 
 
 class Matcher(State):

@@ -21,14 +21,12 @@ from cepheid.conditions.failing import can_fail
 from cepheid.conditions.types import Kind
 from cepheid.engine.columns import as_integers, as_numpy
 from cepheid.engine.kernel import row_layout as r
-from cepheid.engine.kernel.entrances import patience
 from cepheid.engine.kernel.row_patterns import scan
 from cepheid.engine.row_values import Integers, Mask, RowValues, is_true
-from cepheid.engine.tables.row_patterns import Near, RowTables, tabulate
+from cepheid.engine.tables.row_patterns import Near, RowTables
 from cepheid.engine.tables.row_programs import MAXIMUM_READS, ROW
 from cepheid.errors import CepheidError, EvaluationError
 from cepheid.rowpattern.binding import BoundRowPattern
-from cepheid.rowpattern.model import RowPattern, Variable
 from cepheid.rowpattern.reference import Reference
 from cepheid.rowpattern.search import Unmatched, budget_error, skip_error
 
@@ -351,14 +349,3 @@ def _problem(
     remedy = "Cast to a wider type." if what == "overflow" else "Guard the division, for instance with CASE."
     condition = tables.bound.defines.get(variable)
     return EvaluationError(f"DEFINE {variable}: {what} at {where(at)}\n  in: {condition}\n  {remedy}")
-
-
-def warm_up() -> None:
-    """Have the matcher compiled and kept on disk, so that other processes of this machine find it there."""
-    from cepheid.engine.row_measures import compile_measures
-
-    pattern = RowPattern(Variable("A"))
-    tables = tabulate(BoundRowPattern(pattern, None, (), (), (), {}))
-    rows = RowValues(pa.table({"row": [0]}), np.array([0, 1]))
-    with patience(0):
-        compile_measures(match_rows(tables, rows, None, str), rows.bounds)

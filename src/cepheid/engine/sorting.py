@@ -1,7 +1,7 @@
 """Sorting rows by partition and time: the kernel's function, always with arrays of one kind.
 
 Arrays that Arrow owns cannot be written to, others can, and numba compiles a function for each mixture of them. Called
-by `rows`; `matcher.warm_up` has the one form compiled.
+by `rows`; `warming` has the one form compiled.
 """
 
 from __future__ import annotations

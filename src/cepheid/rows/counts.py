@@ -7,6 +7,7 @@ summaries, and an Arrow table: a row for each event that ends any match. Used in
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +15,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.conditions.expression import Aggregate, AggregateFunction
-from cepheid.conditions.measures import Measure
 from cepheid.engine.assignments import Integers
 from cepheid.engine.columns import scaled
 from cepheid.engine.counts import Counts, Summed, nothing_summed
@@ -23,6 +23,9 @@ from cepheid.errors import InputError
 from cepheid.rows.arrange import Arranged
 from cepheid.rows.assemble import moments_of
 from cepheid.rows.summaries import Summary
+
+if TYPE_CHECKING:  # workers need no parser
+    from cepheid.conditions.measures import Measure
 
 MATCHES = "matches"
 _ADDED = (AggregateFunction.COUNT, AggregateFunction.SUM)

@@ -1,14 +1,26 @@
 """Patterns on Spark DataFrames. The only room that imports pyspark."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cepheid.errors import InputError
+from cepheid.on_demand import on_demand
 
 if TYPE_CHECKING:
     from cepheid.spark.session import SESSION_OPTIONS
     from cepheid.spark.sinks import files, table
     from cepheid.spark.stream.accounts import accounts
     from cepheid.spark.stream.state.reader import StateReader
+else:
+    __getattr__, __dir__ = on_demand(
+        __name__,
+        {
+            "SESSION_OPTIONS": "cepheid.spark.session",
+            "StateReader": "cepheid.spark.stream.state.reader",
+            "accounts": "cepheid.spark.stream.accounts",
+            "files": "cepheid.spark.sinks",
+            "table": "cepheid.spark.sinks",
+        },
+    )
 
 __all__ = ["SESSION_OPTIONS", "StateReader", "accounts", "files", "table"]
 
@@ -25,24 +37,3 @@ if tuple(int(part) for part in _version.split(".")[:2]) < OLDEST:
         f"this is Spark {_version}; Cepheid needs Spark {'.'.join(map(str, OLDEST))} or newer.\n"
         "  Install a newer one with: pip install 'cepheid[spark]'."
     )
-
-
-def __getattr__(name: str) -> Any:
-    """Import what users need only when they use it, because workers import this package too."""
-    if name == "SESSION_OPTIONS":
-        from cepheid.spark.session import SESSION_OPTIONS
-
-        return SESSION_OPTIONS
-    if name == "StateReader":
-        from cepheid.spark.stream.state.reader import StateReader
-
-        return StateReader
-    if name == "accounts":
-        from cepheid.spark.stream.accounts import accounts
-
-        return accounts
-    if name in ("files", "table"):
-        from cepheid.spark import sinks
-
-        return getattr(sinks, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -36,6 +36,7 @@ from cepheid.spark.buckets import bucket_count, estimated_bytes, parallelism
 from cepheid.spark.keys import key_columns
 from cepheid.spark.leftovers import broken_runs, unmatched_rows
 from cepheid.spark.output import result_columns
+from cepheid.spark.pack_workers import BUCKET, Pack, mask_name
 from cepheid.spark.packing import bucket_of, packed
 from cepheid.spark.plan import Plan
 from cepheid.spark.session import advice
@@ -44,7 +45,7 @@ from cepheid.spark.sorted_rows import MatchSorted
 from cepheid.spark.steps import StepTables
 from cepheid.spark.timelines import timeline_of
 from cepheid.spark.why import inquire, why_of_match
-from cepheid.spark.workers import BUCKET, MatchPacked, Pack, mask_name
+from cepheid.spark.workers import MatchPacked
 from cepheid.syntax.tree import PatternTree
 
 __all__ = ["BatchPlan", "DataFrame", "Found"]

@@ -1,7 +1,7 @@
 """Rows of one bucket as one binary value, made small where that is cheap: Spark copies, sums up and compresses each
 byte of it.
 
-In: rows sorted by bucket. Out: cells, and the rows of a cell. `workers.Pack` makes them; matching reads them.
+In: rows sorted by bucket. Out: cells, and the rows of a cell. `pack_workers.Pack` makes them; matching reads them.
 """
 
 from __future__ import annotations
@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -43,7 +45,7 @@ def narrowed(rows: pa.Table) -> pa.Table:
             metadata[_ZONE] = field.type.tz
         if kind.bit_width < plain.bit_width:
             metadata[_LEAST] = str(least)
-            column = pc.subtract(column, pa.scalar(least, column.type))
+            column = pc.subtract(column, number(least, column.type))
         rows = rows.set_column(index, pa.field(field.name, kind, metadata=metadata), column.cast(kind, safe=False))
     return rows
 
@@ -75,6 +77,25 @@ def cells_of(rows: pa.Table, bounds: list[int], keys: tuple[str, ...]) -> pa.Arr
         offsets.append(sink.tell())
     places = pa.py_buffer(np.array(offsets, np.int32))
     return pa.Array.from_buffers(pa.binary(), len(offsets) - 1, [None, places, sink.getvalue()])
+
+
+def plain(numbers: npt.NDArray[Any]) -> pa.Array:
+    """Numbers as an array. `pa.array` would import pandas, to see whether they are a series, and so would `pa.scalar`
+    and `to_numpy`: a quarter of a second of a new worker."""
+    kind = pa.from_numpy_dtype(numbers.dtype)
+    return pa.Array.from_buffers(kind, len(numbers), [None, pa.py_buffer(np.ascontiguousarray(numbers))])
+
+
+def number(value: int, kind: pa.DataType) -> pa.Scalar:
+    """A whole number as a scalar, in the same way."""
+    return plain(np.array([value], kind.to_pandas_dtype()))[0]
+
+
+def numbers_of(column: pa.ChunkedArray) -> npt.NDArray[Any]:
+    """The numbers of a column without NULLs, the way back."""
+    array = column.combine_chunks()
+    numbers = np.frombuffer(array.buffers()[1], array.type.to_pandas_dtype())
+    return numbers[array.offset : array.offset + len(array)]
 
 
 def used(column: pa.DictionaryArray) -> pa.DictionaryArray:

@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
+from threading import Lock
 
 from pyspark import SparkFiles, TaskContext
 from pyspark.sql import DataFrame
 
-from cepheid.engine.compiled_code import NAME, compile_beside, keep, packed
+from cepheid.engine.compiled_code import NAME, Part, compile_beside, keep, packed
 from cepheid.spark.session import context_of, has_local_workers, use_this_python
 
 logger = logging.getLogger("cepheid.spark")
@@ -25,11 +26,13 @@ _sent: set[tuple[str, str]] = set()
 """Applications, or sessions of Spark Connect, and what they were sent."""
 _looked_at: set[str] = set()
 """In a worker: the files that it has seen."""
+_taking = Lock()
+"""Held by the thread that looks: another one waits until the code is there (see `ahead`)."""
 
 
-def provide_code(rows: DataFrame, row_patterns: bool = False, compact: bool = False) -> None:
-    """See to it that workers find compiled code, without waiting for it."""
-    compile_beside(row_patterns, compact)
+def provide_code(rows: DataFrame, part: Part) -> None:
+    """See to it that workers find a part of the kernel compiled, without waiting for it."""
+    compile_beside(part)
     if has_local_workers(rows):
         use_this_python(rows)
     elif (code := packed()) is not None:
@@ -57,8 +60,9 @@ def take_code() -> None:
     """In a worker: keep what the driver sent and this machine does not have."""
     if TaskContext.get() is None:
         return
-    for file in Path(SparkFiles.getRootDirectory()).glob(f"{NAME}-*.zip"):
-        if file.name not in _looked_at:
-            _looked_at.add(file.name)
-            if keep(file):
-                logger.info("compiled code of the driver is kept here")
+    with _taking:
+        for file in Path(SparkFiles.getRootDirectory()).glob(f"{NAME}-*.zip"):
+            if file.name not in _looked_at:
+                _looked_at.add(file.name)
+                if keep(file):
+                    logger.info("compiled code of the driver is kept here")

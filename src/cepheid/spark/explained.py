@@ -8,17 +8,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from pyspark.sql import Column
 
 from cepheid.automaton.construction import build
 from cepheid.automaton.model import Automaton
-from cepheid.conditions import BoundConditions, Predicate
+from cepheid.conditions import Predicate
 from cepheid.conditions.expression import ComputedColumn, Expression, SparkColumn, SparkExpression, with_children
 from cepheid.conditions.folding import BoundFold
 from cepheid.conditions.registers import Registers
 from cepheid.spark.masks import to_column
 from cepheid.syntax.tree import PatternTree
+
+if TYPE_CHECKING:  # workers need no parser
+    from cepheid.conditions import BoundConditions
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from cepheid.conditions import Predicate
 from cepheid.conditions.expression import TRUE, Expression, Operation, Operator, SparkColumn, walk
 from cepheid.engine.tables.model import Tables
-from cepheid.spark.workers import mask_name, mask_width, value_name
+from cepheid.spark.pack_workers import mask_name, mask_width, value_name
 
 _INTEGERS = {8: "tinyint", 16: "smallint", 32: "int", 64: "bigint"}
 

@@ -11,8 +11,8 @@ from pyspark.sql.types import StructType
 
 from cepheid.spark.buckets import spread_ids
 from cepheid.spark.keys import key_columns
+from cepheid.spark.pack_workers import BUCKET, PAYLOAD, Pack
 from cepheid.spark.shipping import mapped
-from cepheid.spark.workers import BUCKET, PAYLOAD, Pack
 
 
 def bucket_of(schema: StructType, keys: tuple[str, ...], buckets: int) -> Column:

@@ -88,7 +88,7 @@ class Plan:
         """What only Spark computes of conditions, where Python follows runs (see `explained`)."""
         self._tables: dict[bool, Tables] = {}
         self.tables(timeouts=False)  # refuse now what the engine cannot run
-        provide_code(rows, compact=self.tables(timeouts=False).compact.is_compact)
+        provide_code(rows, "compact" if self.tables(timeouts=False).compact.is_compact else "main")
 
     @property
     def added_columns(self) -> tuple[str, ...]:

@@ -57,10 +57,10 @@ from cepheid.spark.code import provide_code
 from cepheid.spark.frames import arrow_schema, partition_columns, refuse_names_by_case
 from cepheid.spark.keys import key_columns
 from cepheid.spark.masks import to_column
+from cepheid.spark.pack_workers import BUCKET, Pack, PackByNumber
 from cepheid.spark.packing import bucket_of, packed
 from cepheid.spark.row_workers import MASK, MATCH_NUMBER, MatchRows, MatchSortedRows, read_name
 from cepheid.spark.shipping import mapped, shipped
-from cepheid.spark.workers import BUCKET, Pack, PackByNumber
 
 _FUNCTIONS = {
     Function.COUNT: F.count,
@@ -98,7 +98,7 @@ class RowPatternPlan:
         self._check_reads()
         self.computed = {expression: f"__value_{number}" for number, expression in enumerate(self._computed_by_spark())}
         """What Spark computes of each row beside the bits."""
-        provide_code(rows, row_patterns=True)
+        provide_code(rows, "rows")
 
     @property
     def travelling(self) -> tuple[str, ...]:

@@ -23,7 +23,8 @@ from cepheid.rowpattern.expression import Folded, Value
 from cepheid.rows.arrange import partition_codes
 from cepheid.rows.row_order import OrderedRows, ordered
 from cepheid.rows.row_patterns import found_in
-from cepheid.spark.workers import encoded_keys, gathered, unpacked
+from cepheid.spark.pack_workers import gathered
+from cepheid.spark.workers import encoded_keys, unpacked
 
 MASK = "__mask"
 MATCH_NUMBER = "__match_number"

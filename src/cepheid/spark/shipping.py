@@ -61,10 +61,10 @@ def shipped(work: Work) -> Work:
             raise RuntimeError(
                 f"{here}, where cepheid lacks {', '.join(found) or error.name or error}: {error}.\n  {remedy}"
             ) from error
-        from cepheid.spark.code import take_code
+        from cepheid.spark.ahead import make_ready
         from cepheid.spark.settling import settle
 
-        take_code()
+        make_ready(received)
         settle(type(received).__name__)
         yield from received(batches)
 

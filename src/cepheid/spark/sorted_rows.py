@@ -20,7 +20,8 @@ from cepheid.engine.matcher import Matcher
 from cepheid.rows.arrange import Arranged
 from cepheid.rows.columns import canonical, check_range, times_of
 from cepheid.rows.counts import summed_of
-from cepheid.spark.workers import Work, gathered
+from cepheid.spark.pack_workers import gathered
+from cepheid.spark.workers import Work
 
 
 @dataclass(frozen=True)

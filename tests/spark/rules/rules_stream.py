@@ -30,6 +30,7 @@ from cepheid.rows.row_rules import in_set
 from cepheid.rows.rule_matches import RuleShape
 from cepheid.rows.views import ALWAYS, View, masks_of, words_of
 from cepheid.spark.keys import HASHES
+from cepheid.spark.pack_workers import BUCKET, PAYLOAD
 from cepheid.spark.row_workers import MATCH_NUMBER
 from cepheid.spark.rules.bound import RuleWork
 from cepheid.spark.rules.bucket import GroupOfRules, RulesWork
@@ -44,7 +45,6 @@ from cepheid.spark.rules.workers import Group, group_name
 from cepheid.spark.stream.operator import KIND, StreamOperator
 from cepheid.spark.stream.state import store as streaming_store
 from cepheid.spark.stream.time import REASON, TIME
-from cepheid.spark.workers import BUCKET, PAYLOAD
 from cepheid.syntax.tree import PatternTree
 
 BUCKETS = 2

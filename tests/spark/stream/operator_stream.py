@@ -23,12 +23,12 @@ from cepheid.engine.tables.tabulate import tabulate
 from cepheid.rows.assemble import Shape
 from cepheid.spark.explained import Explained
 from cepheid.spark.keys import HASHES
+from cepheid.spark.pack_workers import BUCKET, PAYLOAD, Pack, mask_name, value_name
 from cepheid.spark.stream.operator import KIND, StreamOperator
 from cepheid.spark.stream.state import store as streaming_store
 from cepheid.spark.stream.state.bucket import StreamWork
 from cepheid.spark.stream.state.leftovers import LeftoverWork
 from cepheid.spark.stream.time import REASON, TIME
-from cepheid.spark.workers import BUCKET, PAYLOAD, Pack, mask_name, value_name
 from cepheid.syntax.tree import PatternTree
 
 Rows = list[dict[str, Any]]

@@ -25,12 +25,12 @@ from cepheid.rowpattern.binding import BoundRowPattern, bind
 from cepheid.rowpattern.expression import Folded, Function, Value, reads_of
 from cepheid.rows.row_patterns import _result, measured
 from cepheid.spark.keys import HASHES
+from cepheid.spark.pack_workers import BUCKET, PAYLOAD, Pack
 from cepheid.spark.row_workers import MASK, MATCH_NUMBER, MatchSortedRows, RowWork, read_name
 from cepheid.spark.stream.operator import KIND, MATCHES, StreamOperator
 from cepheid.spark.stream.state import store as streaming_store
 from cepheid.spark.stream.state.row_bucket import BucketRows, RowStreamWork
 from cepheid.spark.stream.time import REASON, TIME
-from cepheid.spark.workers import BUCKET, PAYLOAD, Pack
 
 Row = dict[str, Any]
 

@@ -21,12 +21,12 @@ from spark.stream.test_operator import BEGIN, SCHEMA, stream_of
 
 from cepheid import Pattern, StateError
 from cepheid.spark.cells import rows_of
+from cepheid.spark.pack_workers import PAYLOAD
 from cepheid.spark.row_workers import MATCH_NUMBER
 from cepheid.spark.stream.moving import Divide, Layout
 from cepheid.spark.stream.state.moved import cells_of, parts_of, put_together
 from cepheid.spark.stream.state.pending import first_words, key_hashes
 from cepheid.spark.stream.time import REASON
-from cepheid.spark.workers import PAYLOAD
 
 SECOND = 1_000_000
 LAG = 3 * SECOND

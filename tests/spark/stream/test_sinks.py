@@ -14,12 +14,12 @@ from pyspark.sql.types import StructType
 from cepheid import InputError
 from cepheid.spark import files, table
 from cepheid.spark.frames import arrow_schema
+from cepheid.spark.pack_workers import PAYLOAD
 from cepheid.spark.stream.operator import KIND
 from cepheid.spark.stream.outputs import OutputRows
 from cepheid.spark.stream.query import Router
 from cepheid.spark.stream.sinks import MergedTable, Output, WrittenFiles, writer
 from cepheid.spark.stream.state.format import table_bytes
-from cepheid.spark.workers import PAYLOAD
 
 
 def test_files_keep_columns_of_any_name_and_a_replay_overwrites(spark: SparkSession, tmp_path: Path) -> None:

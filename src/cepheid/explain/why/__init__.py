@@ -5,9 +5,25 @@ evaluator, `nearness` says which parts of a condition were false and with which 
 again with one thing changed, `causes` puts the likely causes in order, and `asking` puts a `Why` together.
 """
 
-from cepheid.explain.why.document import Why
-from cepheid.explain.why.funnel import Funnel
-from cepheid.explain.why.model import Kind, Reason
-from cepheid.explain.why.of_match import WhyMatch
+from typing import TYPE_CHECKING
+
+from cepheid.on_demand import on_demand
+
+if TYPE_CHECKING:
+    from cepheid.explain.why.document import Why
+    from cepheid.explain.why.funnel import Funnel
+    from cepheid.explain.why.model import Kind, Reason
+    from cepheid.explain.why.of_match import WhyMatch
+else:
+    __getattr__, __dir__ = on_demand(
+        __name__,
+        {
+            "Funnel": "cepheid.explain.why.funnel",
+            "Kind": "cepheid.explain.why.model",
+            "Reason": "cepheid.explain.why.model",
+            "Why": "cepheid.explain.why.document",
+            "WhyMatch": "cepheid.explain.why.of_match",
+        },
+    )
 
 __all__ = ["Funnel", "Kind", "Reason", "Why", "WhyMatch"]

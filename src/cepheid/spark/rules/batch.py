@@ -29,6 +29,7 @@ from cepheid.spark.batch import BatchPlan, Found
 from cepheid.spark.buckets import bucket_count, estimated_bytes, parallelism
 from cepheid.spark.frames import arrow_schema
 from cepheid.spark.masks import to_column
+from cepheid.spark.pack_workers import BUCKET, PAYLOAD
 from cepheid.spark.packing import bucket_of, moved
 from cepheid.spark.row_patterns import BatchRowPlan, FoundRowPatterns
 from cepheid.spark.rules.bound import BoundRules
@@ -36,7 +37,6 @@ from cepheid.spark.rules.conditions import FEW, Bits
 from cepheid.spark.rules.row_rules import column_of
 from cepheid.spark.rules.workers import Group, MatchRules, PackRules, group_name
 from cepheid.spark.shipping import mapped, shipped
-from cepheid.spark.workers import BUCKET, PAYLOAD
 
 
 class RulesInDataFrame:

@@ -24,7 +24,7 @@ from cepheid.conditions.arrow.holding import Holding, is_portable
 from cepheid.conditions.expression import Expression
 from cepheid.rows.views import WORD, PackedBits, Signed, Words
 from cepheid.spark.masks import to_column
-from cepheid.spark.workers import mask_name
+from cepheid.spark.pack_workers import mask_name
 
 BITS_OF_A_MASK = 63
 """Spark's numbers have a sign."""

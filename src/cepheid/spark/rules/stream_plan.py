@@ -30,6 +30,7 @@ from cepheid.rule import AnyRule, Rule
 from cepheid.spark.buckets import parallelism, spread_ids
 from cepheid.spark.frames import arrow_schema
 from cepheid.spark.keys import hash_columns
+from cepheid.spark.pack_workers import BUCKET, PAYLOAD
 from cepheid.spark.rules.bound import BoundRules
 from cepheid.spark.rules.bucket import GroupOfRules, RulesWork
 from cepheid.spark.rules.conditions import Bits
@@ -52,7 +53,6 @@ from cepheid.spark.stream.outputs import ComputedRows, OutputRows
 from cepheid.spark.stream.plan import StreamPlan
 from cepheid.spark.stream.shipped_operator import ShippedOperator
 from cepheid.spark.stream.time import METADATA, REASON, WATERMARKED, EventTime, Timing, with_arrival, without_watermark
-from cepheid.spark.workers import BUCKET, PAYLOAD
 
 RULES = "cepheid.rules"
 """The name of the log, and of the counts of rules in a query's progress."""

@@ -20,10 +20,11 @@ from cepheid.rows.rule_matches import RuleFound, assemble_rules, in_schema
 from cepheid.rows.views import Signed, Words
 from cepheid.rule import named
 from cepheid.spark.cells import cells_of, narrowed, opened
+from cepheid.spark.pack_workers import BUCKET, PAYLOAD, gathered
 from cepheid.spark.rules.bound import RuleWork
 from cepheid.spark.rules.conditions import BITS, Bits, bits_of, numbered_bits
 from cepheid.spark.rules.row_rules import RowRuleWork
-from cepheid.spark.workers import BUCKET, PAYLOAD, encoded_keys, gathered, refuse_nulls, together
+from cepheid.spark.workers import encoded_keys, refuse_nulls, together
 
 GROUP = b"cepheid.key"
 """Of the rows of a cell: the number of the key by which they were packed."""

@@ -33,10 +33,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from cepheid.errors import InputError, StateError
+from cepheid.spark.pack_workers import BUCKET, PAYLOAD
 from cepheid.spark.stream.accounts import HISTORY
 from cepheid.spark.stream.checkpoint.layout import Checkpoint
 from cepheid.spark.stream.time import REASON, WATERMARKED, EventTime
-from cepheid.spark.workers import BUCKET, PAYLOAD
 
 _CELL, _ROWS, _LATER = "history ", "rows ", "later "
 

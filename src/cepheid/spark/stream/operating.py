@@ -13,6 +13,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from cepheid.spark.keys import HASHES
+from cepheid.spark.pack_workers import BUCKET, PAYLOAD, Pack
 from cepheid.spark.shipping import mapped
 from cepheid.spark.stream.accounts import counted
 from cepheid.spark.stream.control import told
@@ -20,7 +21,6 @@ from cepheid.spark.stream.history import cells
 from cepheid.spark.stream.operator import OUTPUT
 from cepheid.spark.stream.shipped_operator import ShippedOperator
 from cepheid.spark.stream.state.pending import BucketWork
-from cepheid.spark.workers import BUCKET, PAYLOAD, Pack
 
 
 def bucket_of_key(ids: Sequence[int]) -> Column:

@@ -20,6 +20,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from cepheid.engine.runs.live import MANY
 from cepheid.spark.cells import rows_of
 from cepheid.spark.code import take_code
+from cepheid.spark.pack_workers import PAYLOAD
 from cepheid.spark.settling import settle
 from cepheid.spark.stream.accounts import COUNTED
 from cepheid.spark.stream.poison import Handled, handle
@@ -28,7 +29,6 @@ from cepheid.spark.stream.state.pending import Bucket, BucketWork
 from cepheid.spark.stream.state.store import BucketStore, Head, Saved
 from cepheid.spark.stream.state.variables import Variables
 from cepheid.spark.stream.time import REASON, REASONS, TIME, from_spark, timer_for, watermark_after
-from cepheid.spark.workers import PAYLOAD
 
 KIND = "__kind"
 MATCHES, TIMEOUTS, LATE, REJECTED, COUNTS = "matches", "timeouts", "late", "rejected", "counts"

@@ -17,9 +17,9 @@ from pyspark.sql.types import StructType
 
 from cepheid.spark.frames import arrow_schema
 from cepheid.spark.output import result_columns
+from cepheid.spark.pack_workers import PAYLOAD
 from cepheid.spark.shipping import shipped
 from cepheid.spark.stream.operator import KIND
-from cepheid.spark.workers import PAYLOAD
 
 
 @dataclass(frozen=True)

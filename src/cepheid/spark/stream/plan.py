@@ -30,6 +30,7 @@ from cepheid.spark.buckets import parallelism, spread_ids
 from cepheid.spark.explained import Explained
 from cepheid.spark.frames import arrow_schema
 from cepheid.spark.keys import hash_columns
+from cepheid.spark.pack_workers import BUCKET, PAYLOAD
 from cepheid.spark.plan import Plan
 from cepheid.spark.steps import StepTables
 from cepheid.spark.stream.accounts import OBSERVED, READ, read_rows
@@ -52,7 +53,6 @@ from cepheid.spark.stream.time import (
     with_arrival,
     without_watermark,
 )
-from cepheid.spark.workers import BUCKET, PAYLOAD
 from cepheid.syntax.notation import to_text
 from cepheid.syntax.tree import PatternTree
 

@@ -19,6 +19,7 @@ from pyspark.sql.types import StructType
 
 from cepheid.errors import InputError, StateError
 from cepheid.options import duration
+from cepheid.spark.pack_workers import PAYLOAD
 from cepheid.spark.session import missing_options, settings
 from cepheid.spark.stream.checkpoint.identity import Identity
 from cepheid.spark.stream.checkpoint.layout import Checkpoint
@@ -30,7 +31,6 @@ from cepheid.spark.stream.poison import checked_on_error
 from cepheid.spark.stream.sinks import Function, Output, Sink, writer
 from cepheid.spark.stream.state.totals import totals
 from cepheid.spark.stream.time import EventTime, microseconds
-from cepheid.spark.workers import PAYLOAD
 
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"

@@ -23,6 +23,7 @@ from cepheid.options import Limits
 from cepheid.rowpattern.model import Node, Quantified, RowPattern, Sort, Variable, children, walk
 from cepheid.spark.buckets import parallelism, spread_ids
 from cepheid.spark.keys import hash_columns
+from cepheid.spark.pack_workers import BUCKET, PAYLOAD
 from cepheid.spark.row_patterns import RowPatternPlan
 from cepheid.spark.row_workers import MASK
 from cepheid.spark.stream.accounts import OBSERVED, READ, read_rows
@@ -35,7 +36,6 @@ from cepheid.spark.stream.operator import KIND, MATCHES, REJECTED
 from cepheid.spark.stream.outputs import ComputedRows, OutputRows
 from cepheid.spark.stream.state.row_bucket import RowStreamWork
 from cepheid.spark.stream.time import REASON, WATERMARKED, EventTime, Timing, without_watermark
-from cepheid.spark.workers import BUCKET, PAYLOAD
 
 
 class RowStreamPlan(RowPatternPlan):

@@ -23,7 +23,6 @@ import pyarrow.compute as pc
 from cepheid.automaton.model import Automaton
 from cepheid.engine.assignments import Integers
 from cepheid.errors import LimitError
-from cepheid.explain.why.leftovers import BrokenRow, broken_schema, is_broken
 from cepheid.reference.keeping import Follower
 from cepheid.reference.tracing import TracedRun
 from cepheid.rows.arrange import Arranged
@@ -175,6 +174,8 @@ class Leftovers:
         return None if first is None else first + int(window.length)
 
     def _tell(self, follower: Follower, runs: list[TracedRun]) -> None:
+        from cepheid.explain.why.leftovers import BrokenRow, is_broken  # few streams need it, and it takes long
+
         assert self._automaton is not None
         work = self.work
         shown = BrokenRow(self._automaton, work.partition_by, work.columns, work.order_by[:1])
@@ -184,6 +185,8 @@ class Leftovers:
         rows, self._broken = self._broken, []
         if not rows:
             return None
+        from cepheid.explain.why.leftovers import broken_schema
+
         columns = pa.schema([self.work.schema.field(name) for name in self.work.columns])
         return pa.Table.from_pylist(rows, broken_schema(columns, self.work.partition_by, self.work.order_by))
 

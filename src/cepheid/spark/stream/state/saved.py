@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from cepheid.spark.workers import BUCKET
+from cepheid.spark.pack_workers import BUCKET
 
 HEAD, MAPS = "head", {"base": "piece", "journal": "step"}
 """The variables, and what numbers the values of those that have several."""
