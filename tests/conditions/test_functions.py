@@ -46,6 +46,10 @@ def test_each_entry_is_complete() -> None:
 @pytest.mark.parametrize(
     ("text", "row", "expected"),
     [
+        ("SPLIT_PART(ip, '.', 2)", {"ip": "10.0.3.7"}, "0"),
+        ("SPLIT_PART(ip, '.', -1)", {"ip": "10.0.3.7"}, "7"),
+        ("SPLIT_PART(ip, '.', 5)", {"ip": "10.0.3.7"}, ""),
+        ("SPLIT_PART(ip, '', 1)", {"ip": "10.0.3.7"}, "10.0.3.7"),
         ("ARRAY_CONTAINS(tags, 'a')", {"tags": ["b", "a"]}, True),
         ("ARRAY_CONTAINS(tags, 'a')", {"tags": ["b"]}, False),
         ("ARRAY_CONTAINS(tags, 'a')", {"tags": ["b", None]}, None),

@@ -159,6 +159,7 @@ SHAPES = {
         "CAST({number} AS STRING)",
         "CAST({moment} AS STRING)",
         "CAST({condition} AS STRING)",
+        "SPLIT_PART({text}, {text}, {place})",
     ],
     "moment": [
         "({moment} {plus} {interval})",

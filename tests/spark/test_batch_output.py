@@ -11,7 +11,7 @@ from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from cepheid import ConditionError, InputError, Pattern
-from cepheid.spark import workers
+from cepheid.spark import pack_workers
 from cepheid.spark.sorted_rows import MatchSorted
 
 NOON = datetime(2025, 1, 1, 12)
@@ -155,7 +155,7 @@ def test_ties_that_only_nested_columns_break(spark: SparkSession) -> None:
 def test_state_is_carried_over_the_edges_of_batches(payments: DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
     """Batches of seven rows cut every key many times."""
     expected = sorted(row["match_id"] for row in LOOP.match(payments, **KEYS).matches.collect())
-    monkeypatch.setattr(workers, "PACKED_ROWS", 7)
+    monkeypatch.setattr(pack_workers, "PACKED_ROWS", 7)
     plan = LOOP.match(payments, shuffle="spark", **KEYS)._plan
     tables = plan.tables(timeouts=False)
     work = MatchSorted(tables, plan.partition_by, plan.order_by, plan.output.shape(False), False)

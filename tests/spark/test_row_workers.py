@@ -20,7 +20,7 @@ from cepheid.match_recognize import read
 from cepheid.rowpattern.binding import bind
 from cepheid.rowpattern.expression import reads_of
 from cepheid.rows.row_patterns import tabulated
-from cepheid.spark import settling, workers
+from cepheid.spark import pack_workers, settling
 from cepheid.spark.pack_workers import BUCKET, PAYLOAD, PackByNumber
 from cepheid.spark.row_workers import MASK, MatchRows, read_name
 
@@ -80,7 +80,7 @@ def test_workers_find_what_is_found_in_memory(order: str, data: st.DataObject) -
     expected = RowPattern.parse(clause).match_events(table.combine_chunks()).matches_table.to_pylist()
     pack = PackByNumber(("k",), buckets=data.draw(st.sampled_from([1, 3, 300, 40_000])))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(workers, "PACKED_ROWS", data.draw(st.integers(1, 40)))
+        patch.setattr(pack_workers, "PACKED_ROWS", data.draw(st.integers(1, 40)))
         found = matched(clause, table, pack, size)
     assert MASK not in table.column_names  # so that the workers compute the conditions
     assert found == sorted((tuple(row.values()) for row in expected), key=str)

@@ -141,13 +141,24 @@ def _cast(expression: Cast) -> Evaluate:
     return lambda event, taken: cast(inner(event, taken), target, zone)
 
 
+def _comes_second(left: Expression, right: Expression) -> bool:
+    """Whether Spark turns the operands round, so that the second decides first whether there is a value or an error:
+    it has one function for an interval times a number, and one for a moment that is moved."""
+    if right.type.kind is Kind.INTERVAL:
+        return left.type.is_numeric
+    return right.type.is_moment and not left.type.is_moment
+
+
 def _operation(expression: Operation) -> Evaluate:
     operator, operands = expression.operator, expression.operands
     if operator in COMPARISONS:
         return _comparison(operator, *operands)
     if operator in ARITHMETIC:
         compute = operation(operator, expression.type)
-        return closures.strict_binary(compute, *map(compile_expression, operands))
+        first, second = map(compile_expression, operands)
+        if _comes_second(*operands):
+            return closures.strict_binary(lambda right, left: compute(left, right), second, first)
+        return closures.strict_binary(compute, first, second)
     match operator:
         case Operator.AND:
             return closures.conjunction(tuple(map(_truth, operands)))

@@ -10,6 +10,7 @@ In: the work that has arrived. Out: nothing. Called in workers, before their wor
 from __future__ import annotations
 
 import logging
+import os
 import sys
 from importlib import import_module
 from threading import Event, Thread
@@ -20,6 +21,8 @@ from cepheid.spark.cells import Named
 from cepheid.spark.pack_workers import Pack
 
 logger = logging.getLogger("cepheid.spark")
+NAME = "cepheid-ahead"
+"""How the thread is called."""
 _BRIEF = 0.000_2
 """Seconds after which the thread lets the other go on: packing gives Python's lock away with each call of Arrow, and
 would get it back after 25 times as long by default."""
@@ -27,14 +30,14 @@ _begun = Event()
 
 
 def make_ready(work: object) -> None:
-    """See to it that a worker can do this work, and can do what follows it soon."""
+    """See to it that a worker can do this work, and what follows it soon, if Spark uses workers again."""
     if not isinstance(work.work if isinstance(work, Named) else work, Pack):
         from cepheid.spark.code import take_code
 
         take_code()
-    elif not _begun.is_set() and TaskContext.get() is not None:
+    elif not _begun.is_set() and TaskContext.get() is not None and os.environ.get("SPARK_REUSE_WORKER"):
         _begun.set()
-        Thread(target=_load, name="cepheid-ahead", daemon=True).start()
+        Thread(target=_load, name=NAME, daemon=True).start()
 
 
 def _load() -> None:

@@ -149,6 +149,26 @@ def _of_substring(arguments: Arguments) -> Typed:
     return (arguments.text(text), *map(arguments.whole, places)), types.STRING
 
 
+def _split_part(value: Any, delimiter: str, number: int) -> str:
+    """Parts count from 1, from the end if negative; what is not there is empty."""
+    if number == 0:
+        raise EvaluationError("SPLIT_PART has no part 0: parts count from 1, or from the end with -1")
+    text = _text(value)
+    parts = text.split(delimiter) if delimiter else [text]
+    place = number - 1 if number > 0 else len(parts) + number
+    return parts[place] if 0 <= place < len(parts) else ""
+
+
+def _of_split_part(arguments: Arguments) -> Typed:
+    text, delimiter, number = arguments.operands
+    return (arguments.text(text), arguments.text(delimiter), arguments.whole(number)), types.STRING
+
+
+def _part_can_be_0(call: Call) -> bool:
+    constant = constant_value(call.operands[2])
+    return constant is None or constant[0] == 0
+
+
 def _with_part(compute: Callable[..., Any]) -> Callable[..., Any]:
     """Arrow looks for the same text in all rows."""
 
@@ -296,5 +316,14 @@ FUNCTIONS = (
         plainly(_substring),
         _substring_columns,
         never,
+    ),
+    Function(
+        ("SPLIT_PART",),
+        3,
+        3,
+        _of_split_part,
+        plainly(_split_part),
+        None,
+        _part_can_be_0,
     ),
 )
