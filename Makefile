@@ -12,20 +12,21 @@ PARALLEL := -n 3
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-oldest test-packages test-pythons test-cluster checks lint types imports prepared unit conformance search negation docs notebooks format lock java install clean
+.PHONY: help demo test test-all test-oldest test-packages test-pythons test-cluster checks lint types imports packages prepared unit conformance search negation docs notebooks format lock java install clean
 
 help:
 	@echo "make demo         install into $(VENV) and run the main job"
-	@echo "make test         install into $(VENV) and run every check: lint, types, imports, unit"
+	@echo "make test         install into $(VENV) and run every check: lint, types, imports, packages, unit"
 	@echo "make test-all     the same plus the slow tests: a cluster with separate executors, the oldest Spark, and the"
 	@echo "                  comparisons with the real FlinkCEP (downloads 500 MB of jars)"
 	@echo "make test-oldest  batch and streams on the oldest supported Spark, in a separate environment under build/"
-	@echo "make test-packages wheel and sdist, each installed into an empty environment under build/ and tried there"
+	@echo "make test-packages the same as packages, and a job on Spark"
 	@echo "make test-pythons a selection with Python 3.12 and 3.13, in separate environments under build/; PYTHONS='3.12' for one"
 	@echo "make test-cluster a standalone Spark with two workers on this machine: batch, streams, Connect, executors that die"
 	@echo "make lint         ruff: format and rules"
 	@echo "make types        mypy --strict"
 	@echo "make imports      rooms import one way; pyspark only in cepheid.spark"
+	@echo "make packages     wheel and sdist, each installed into an empty environment under build/ and tried in memory"
 	@echo "make unit         pytest; ARGS='tests/syntax -k window' selects tests"
 	@echo "make conformance  all corpora through the reference evaluator; ENGINE=<name> for another"
 	@echo "make search       look for new cases on which kernel and reference differ; CASES=50000, ARGS='--seed 1' to repeat"
@@ -46,7 +47,7 @@ test: java install
 	@$(MAKE) --no-print-directory -j 2 --output-sync checks prepared
 	@$(MAKE) --no-print-directory unit
 
-checks: lint types imports
+checks: lint types imports packages
 
 # What needs minutes, another Spark or FlinkCEP's jars is not part of continuous integration.
 test-all: test test-oldest test-packages test-pythons test-cluster
@@ -74,6 +75,10 @@ types: install
 
 imports: install
 	$(VENV)/bin/lint-imports
+
+# What is installed elsewhere is neither a clone nor editable; `make test-packages` tries it on Spark, too.
+packages: install
+	@scripts/test-packages.sh $(VENV) without-spark
 
 unit: prepared
 	$(RUN) pytest $(PARALLEL) $(ARGS)

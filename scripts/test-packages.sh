@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # Builds wheel and sdist, installs each into an empty virtual environment under build/, and tries it there, away from the
-# sources: first without extras, then with the command line, the wheel also with a job on Spark. Other packages have the
-# locked versions. PYTHON=/path/to/python3.13 tries them with another Python.
+# sources: first without extras, then with the command line, the wheel also with a job on Spark, unless the second argument
+# is without-spark. Other packages have the locked versions. PYTHON=/path/to/python3.13 tries them with another Python.
 set -euo pipefail
 unset PYTHONPATH
 
 here="$(cd "$(dirname "$0")" && pwd)"
 cd "$here/.."
 builder="${1:-.venv}/bin/python"
+spark="${2:-with-spark}"
 dist="$PWD/build/dist"
 rm -rf "$dist"
 "$builder" -m hatchling build --target wheel --target sdist --directory "$dist" >/dev/null
@@ -18,7 +19,7 @@ for package in "$dist"/*.whl "$dist"/*.tar.gz; do
     venv="$PWD/build/package-$(case "$package" in *.whl) echo wheel ;; *) echo sdist ;; esac)"
     rm -rf "$venv"
     "$here/make-venv.sh" "$venv"
-    pip=("$venv/bin/python" -m pip install --quiet --disable-pip-version-check --constraint "$dist/constraints.txt")
+    pip=("$venv/bin/python" -m pip install --quiet --no-compile --disable-pip-version-check --constraint "$dist/constraints.txt")
     "${pip[@]}" "$package"
     (
         cd "$venv"
@@ -48,8 +49,8 @@ PYTHON
     "${pip[@]}" "cepheid[cli] @ file://$package"
     (cd "$venv" && bin/cepheid --help >/dev/null)
     tried="in memory"
-    case "$package" in
-        *.whl)
+    case "$spark $package" in
+        with-spark\ *.whl)
             "${pip[@]}" "cepheid[spark] @ file://$package"
             (cd "$venv" && PYSPARK_PYTHON="$venv/bin/python" CEPHEID_CACHE="$dist/cache" bin/python - <<'PYTHON')
 from pyspark.sql import SparkSession
