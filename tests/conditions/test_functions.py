@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import re
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from cepheid import ConditionError, Pattern
+from cepheid import ConditionError, EvaluationError, Pattern
 from cepheid.conditions import Schema, compile_expression, parse
 from cepheid.conditions.checking import Checker
 from cepheid.conditions.functions.table import CALLABLE
@@ -164,3 +165,37 @@ def test_a_function_of_items_may_read_the_events_taken() -> None:
     pattern = Pattern.begin("a").followed_by("b").where("exists(tags, t -> t = a.tag)")
     events = [{"tag": "x", "tags": []}, {"tag": "y", "tags": ["y"]}, {"tag": "z", "tags": ["x"]}]
     assert [match["a"]["tag"] for match in pattern.match_events(events).matches] == ["x"]
+
+
+MOVED = pa.schema(
+    [
+        ("n", pa.int32()),
+        ("zero", pa.int32()),
+        ("gap", pa.duration("us")),
+        ("none", pa.duration("us")),
+        ("s", pa.string()),
+    ]
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "fails"),
+    [
+        ("n * (gap / zero)", True),
+        ("(gap / zero) * n", True),
+        ("(1 / zero) * none", False),
+        ("none * (1 / zero)", False),
+        ("none + CAST(s AS TIMESTAMP)", True),
+        ("n + CAST(s AS DATE)", True),
+    ],
+)
+def test_an_interval_or_a_moment_decides_first(text: str, fails: bool) -> None:
+    """Where one operand is NULL and the other has an error, Spark 4.3 answers so."""
+    row = {"n": None, "zero": 0, "gap": timedelta(days=1), "none": None, "s": "x"}
+    expression = Checker(Scope("condition", Schema.from_arrow(MOVED), (), (), frozenset())).bind(parse(text))
+    computed = compile_expression(expression)
+    if fails:
+        with pytest.raises(EvaluationError):
+            computed(row, NOTHING_TAKEN)
+    else:
+        assert computed(row, NOTHING_TAKEN) is None

@@ -4,6 +4,10 @@ A worker that packs rows matches others a moment later, for which it loads the e
 with that in a thread as soon as it packs its first rows. Meanwhile the JVM computes rows, writes them and plans what
 comes next, which takes as long on a new executor.
 
+Preconditions: nothing that packs imports the engine or pandas (a test looks), so the two threads do not import the same
+modules at the same time; whoever needs the engine before it is there waits for Python's lock of the module, or for
+`code` where compiled code is taken. What is loaded ahead decides no result.
+
 In: the work that has arrived. Out: nothing. Called in workers, before their work.
 """
 
