@@ -13,6 +13,7 @@ import pytest
 
 from cepheid import ConditionError, EvaluationError, Pattern
 from cepheid.conditions import Schema, compile_expression, parse
+from cepheid.conditions.arrow.evaluation import evaluate_or_fall_back
 from cepheid.conditions.checking import Checker
 from cepheid.conditions.functions.table import CALLABLE
 from cepheid.conditions.registers import NOTHING_TAKEN
@@ -193,9 +194,12 @@ def test_an_interval_or_a_moment_decides_first(text: str, fails: bool) -> None:
     """Where one operand is NULL and the other has an error, Spark 4.3 answers so."""
     row = {"n": None, "zero": 0, "gap": timedelta(days=1), "none": None, "s": "x"}
     expression = Checker(Scope("condition", Schema.from_arrow(MOVED), (), (), frozenset())).bind(parse(text))
-    computed = compile_expression(expression)
+    computed, table = compile_expression(expression), pa.Table.from_pylist([row] * 2, MOVED)
     if fails:
         with pytest.raises(EvaluationError):
             computed(row, NOTHING_TAKEN)
+        with pytest.raises(EvaluationError):
+            evaluate_or_fall_back(expression, table)
     else:
         assert computed(row, NOTHING_TAKEN) is None
+        assert evaluate_or_fall_back(expression, table).null_count == 2

@@ -25,7 +25,7 @@ from cepheid.conditions.casting import (
     shown,
     single,
 )
-from cepheid.conditions.expression import Operator
+from cepheid.conditions.expression import Expression, Operator
 from cepheid.conditions.types import DataType, Kind
 from cepheid.errors import EvaluationError
 
@@ -301,3 +301,11 @@ def _of_decimals(operator: Operator, left: Decimal, right: Decimal) -> Any:
         Operator.DIVIDE: max(6, scales[0] + digits + 1),
     }.get(operator, max(scales))
     return _decimal(operator, DataType(Kind.DECIMAL, types.MAX_PRECISION, min(scale, types.MAX_PRECISION)))(left, right)
+
+
+def comes_second(left: Expression, right: Expression) -> bool:
+    """Whether Spark turns the operands round, so that the second decides first whether there is a value or an error:
+    it has one function for an interval times a number, and one for a moment that is moved."""
+    if right.type.kind is Kind.INTERVAL:
+        return left.type.is_numeric
+    return right.type.is_moment and not left.type.is_moment

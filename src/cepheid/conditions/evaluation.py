@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from cepheid.conditions import closures
-from cepheid.conditions.arithmetic import compare, operation
+from cepheid.conditions.arithmetic import comes_second, compare, operation
 from cepheid.conditions.carets import condition_error
 from cepheid.conditions.casting import cast, shown, single_text
 from cepheid.conditions.closures import Evaluate, Taken
@@ -141,14 +141,6 @@ def _cast(expression: Cast) -> Evaluate:
     return lambda event, taken: cast(inner(event, taken), target, zone)
 
 
-def _comes_second(left: Expression, right: Expression) -> bool:
-    """Whether Spark turns the operands round, so that the second decides first whether there is a value or an error:
-    it has one function for an interval times a number, and one for a moment that is moved."""
-    if right.type.kind is Kind.INTERVAL:
-        return left.type.is_numeric
-    return right.type.is_moment and not left.type.is_moment
-
-
 def _operation(expression: Operation) -> Evaluate:
     operator, operands = expression.operator, expression.operands
     if operator in COMPARISONS:
@@ -156,7 +148,7 @@ def _operation(expression: Operation) -> Evaluate:
     if operator in ARITHMETIC:
         compute = operation(operator, expression.type)
         first, second = map(compile_expression, operands)
-        if _comes_second(*operands):
+        if comes_second(*operands):
             return closures.strict_binary(lambda right, left: compute(left, right), second, first)
         return closures.strict_binary(compute, first, second)
     match operator:

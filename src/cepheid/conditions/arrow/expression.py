@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cepheid.conditions.arithmetic import comes_second
 from cepheid.conditions.arrow import arithmetic as vectorized_arithmetic
 from cepheid.conditions.arrow import casting as vectorized_casting
 from cepheid.conditions.arrow.comparison import compared
@@ -81,8 +82,11 @@ def value_of(expression: Expression, rows: Rows) -> Value:
     if special is not None:
         return special(expression, rows)
     if expression.operator in COMPARISONS and expression.operator is not Operator.NULL_SAFE_EQUAL:
-        return compared(expression.operator, *_operands(expression, rows))
-    left, right = _operands(expression, rows)
+        return compared(expression.operator, *_operands(expression.operands, rows))
+    if comes_second(*expression.operands):
+        right, left = _operands(expression.operands[::-1], rows)
+    else:
+        left, right = _operands(expression.operands, rows)
     return vectorized_arithmetic.computed(expression, left, right)
 
 
@@ -94,7 +98,7 @@ def _call(call: Call, rows: Rows) -> Any:
         values = [value_of(operand, rows) for operand in call.operands]
         values[0] = filled(values[0], rows.length)
         return function.columns(call, *values)
-    operands = _operands(call, rows)
+    operands = _operands(call.operands, rows)
     if any(pa.types.is_null(operand.type) for operand in operands):
         return pa.nulls(rows.length, arrow_type(call.type))
     return function.columns(call, *operands)
@@ -120,14 +124,14 @@ def _by_dictionary(expression: Expression, rows: Rows) -> Any | None:
     return values.take(places)
 
 
-def _operands(expression: Operation | Call, rows: Rows) -> tuple[Value, ...]:
+def _operands(operands: tuple[Expression, ...], rows: Rows) -> tuple[Value, ...]:
     """The operands of what gives NULL as soon as one of them is, of which at least one is an array."""
     values: list[Value] = []
     known = np.ones(rows.length, np.bool_)
-    for operand in expression.operands:
+    for operand in operands:
         value = _where(operand, rows, known)
         values.append(value)
-        if any(map(can_fail, expression.operands[len(values) :])):
+        if any(map(can_fail, operands[len(values) :])):
             known &= filled(value, rows.length).is_valid().to_numpy(zero_copy_only=False)
     if all(map(is_constant, values)):
         values[0] = filled(values[0], rows.length)
