@@ -138,7 +138,7 @@ def operator(case: Case) -> Answer:
             [come.partition_by],
             come.order_by,
             case.timeouts is not None,
-            forgetful=len(case.id) % 2 == 0,
+            workers=len(case.id) % 3,
         )
     except NotCompiled as reason:
         raise Unsupported(str(reason)) from reason

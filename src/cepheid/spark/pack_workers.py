@@ -88,6 +88,25 @@ class Pack:
 
 
 @dataclass(frozen=True)
+class PackByHash(Pack):
+    """The same where rows have the hash of their key, so that no column has their buckets, which have these ids. The
+    time that a stream goes by is a copy of a user's column, and made here as well."""
+
+    ids: tuple[int, ...] = (0,)
+    hashed: str = ""
+    time: tuple[str, str] | None = None
+    """The column, and the name of its copy in microseconds; None where there is one already."""
+
+    def split(self, table: pa.Table) -> tuple[npt.NDArray[np.int64], pa.Table]:
+        """The bucket of each row, and the rows."""
+        places = np.mod(numbers_of(table[self.hashed]), len(self.ids))
+        if self.time is not None:
+            source, copy = self.time
+            table = table.append_column(copy, table[source].cast(pa.int64()))
+        return np.array(self.ids, np.int64)[places], table
+
+
+@dataclass(frozen=True)
 class PackByNumber(Pack):
     """The same where the key is of whole numbers: their buckets are computed here, so no column has them."""
 

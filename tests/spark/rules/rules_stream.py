@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 from pyspark.sql.streaming.tws_tester import TwsTester
+from spark.stream.taking_turns import Workers
 
 from cepheid.automaton.construction import build
 from cepheid.automaton.dropping import why_all_rows_travel
@@ -58,6 +59,7 @@ class RulesStream:
         self.registry = Registry.empty([(key,)])
         self.tester: Any = None
         self.watermark_ms = 0
+        self.workers = Workers(2)
         self.found: dict[str, list[dict[str, Any]]] = {"matches": [], "timeouts": [], "late": [], "rejected": []}
 
     def start(self, rules: Mapping[str, PatternTree | RowPattern], with_history: bool = False) -> None:
@@ -139,6 +141,7 @@ class RulesStream:
         """One micro-batch, with the watermark in milliseconds that holds at its beginning."""
         if watermark > self.watermark_ms:
             self.watermark_ms = watermark
+            self.workers.take_turns()
             self._take(self.tester.setWatermark(watermark))
         if not rows.num_rows:
             return
@@ -169,6 +172,7 @@ class RulesStream:
             self._feed(bucket, None, False)
 
     def _feed(self, bucket: int, cell: bytes | None, forget: bool) -> None:
+        self.workers.take_turns()
         if forget:
             streaming_store._MEMORY.clear()
         self._take(self.tester.testInPandas(bucket, pd.DataFrame({BUCKET: [bucket], PAYLOAD: [cell]})))

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 from pyspark.sql.streaming.tws_tester import TwsTester
+from spark.stream.taking_turns import Workers
 
 from cepheid.automaton.construction import build
 from cepheid.conditions import Schema, bind
@@ -25,7 +26,6 @@ from cepheid.spark.explained import Explained
 from cepheid.spark.keys import HASHES
 from cepheid.spark.pack_workers import BUCKET, PAYLOAD, Pack, mask_name, value_name
 from cepheid.spark.stream.operator import KIND, StreamOperator
-from cepheid.spark.stream.state import store as streaming_store
 from cepheid.spark.stream.state.bucket import StreamWork
 from cepheid.spark.stream.state.leftovers import LeftoverWork
 from cepheid.spark.stream.time import REASON, TIME
@@ -45,7 +45,7 @@ class OperatorStream:
         order_by: Sequence[str],
         timeouts: bool,
         buckets: int = 2,
-        forgetful: bool = False,
+        workers: int = 1,
         identity: str = "{}",
         is_arrival: bool = False,
         on_error: str = "stop",
@@ -85,8 +85,7 @@ class OperatorStream:
         self.work = work
         # The extractor lets every cell through: the plan leaves the watermarked column behind, so Spark drops nothing.
         self.tester = TwsTester(StreamOperator(work), timeMode="EventTime", eventTimeExtractor=lambda cell: 1 << 62)
-        self.forgetful = forgetful
-        """Whether live buckets are dropped after each step, as if another worker did the next one."""
+        self.workers = Workers(workers)
         self.watermark_ms = 0
         self.found: dict[str, Rows] = {"matches": [], "timeouts": [], "late": [], "rejected": []}
         self.found |= {"broken": [], "unmatched": []}
@@ -96,6 +95,7 @@ class OperatorStream:
         """One micro-batch, with the watermark in milliseconds that holds at its beginning."""
         if watermark > self.watermark_ms:
             self.watermark_ms = watermark
+            self.workers.take_turns()
             self._take(self.tester.setWatermark(watermark))
         for batch in Pack()(self._prepared(rows).combine_chunks().to_batches()):
             for bucket, cell in zip(batch.column(BUCKET).to_pylist(), batch.column(PAYLOAD).to_pylist(), strict=True):
@@ -118,8 +118,7 @@ class OperatorStream:
 
     def feed(self, bucket: int, cells: Sequence[bytes | None]) -> None:
         """Give some cells to a bucket."""
-        if self.forgetful:
-            streaming_store._MEMORY.clear()
+        self.workers.take_turns()
         frame = pd.DataFrame({BUCKET: [bucket] * len(cells), PAYLOAD: cells})
         self._take(self.tester.testInPandas(bucket, frame))
 

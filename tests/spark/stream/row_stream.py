@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 from pyspark.sql.streaming.tws_tester import TwsTester
+from spark.stream.taking_turns import Workers
 
 from cepheid.conditions import Schema
 from cepheid.conditions.arrow.values import arrow_type
@@ -28,7 +29,6 @@ from cepheid.spark.keys import HASHES
 from cepheid.spark.pack_workers import BUCKET, PAYLOAD, Pack
 from cepheid.spark.row_workers import MASK, MATCH_NUMBER, MatchSortedRows, RowWork, read_name
 from cepheid.spark.stream.operator import KIND, MATCHES, StreamOperator
-from cepheid.spark.stream.state import store as streaming_store
 from cepheid.spark.stream.state.row_bucket import BucketRows, RowStreamWork
 from cepheid.spark.stream.time import REASON, TIME
 
@@ -126,8 +126,9 @@ class RowStream:
 class RowOperatorStream(RowStream):
     """The same through the stateful operator and its store, by Spark's own tester; times in whole milliseconds."""
 
-    def __init__(self, clause: str, schema: pa.Schema, forgetful: bool = False) -> None:
-        super().__init__(clause, schema, forgetful)
+    def __init__(self, clause: str, schema: pa.Schema, workers: int = 1) -> None:
+        super().__init__(clause, schema)
+        self.workers = Workers(workers)
         self.tester = TwsTester(
             StreamOperator(self.work), timeMode="EventTime", eventTimeExtractor=lambda cell: 1 << 62
         )
@@ -143,11 +144,11 @@ class RowOperatorStream(RowStream):
                 cells += batch.column(PAYLOAD).to_pylist()
         found = []
         for cell in cells:
-            if self.forgetful:
-                streaming_store._MEMORY.clear()  # as if another worker did this step
+            self.workers.take_turns()
             found += self._matches(self.tester.testInPandas(0, pd.DataFrame({BUCKET: [0], PAYLOAD: [cell]})))
         if watermark // 1000 > self.watermark_ms:
             self.watermark_ms = watermark // 1000
+            self.workers.take_turns()
             found += self._matches(self.tester.setWatermark(self.watermark_ms))
         return pa.concat_tables(map(self._shown, found)) if found else None
 

@@ -1,8 +1,9 @@
 """State that an earlier build has written is read by this one, or its format has a new number.
 
 `golden.json` holds what two buckets left in Spark's state store: one as a journal, one as a base, each for a pattern
-whose partial matches are kept singly and for one whose are kept together. If a format changes on purpose, give it a new
-number, and let `python tests/spark/stream/test_golden.py` write the file anew (see docs/checkpoint-format.md).
+whose partial matches are kept singly and for one whose are kept together. `golden-1.json` holds the same in format 1.
+If a format changes on purpose, give it a new number, and let `python tests/spark/stream/test_golden.py` write
+`golden.json` anew (see docs/checkpoint-format.md).
 """
 
 from __future__ import annotations
@@ -13,19 +14,24 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from spark.stream.operator_stream import OperatorStream
 from spark.stream.test_operator import event, milliseconds, stream_of, table
 
 from cepheid import Pattern, StateError
 from cepheid.engine.runs import snapshot
+from cepheid.spark.cells import rows_of
+from cepheid.spark.pack_workers import PAYLOAD, Pack
 from cepheid.spark.stream.checkpoint import identity
 from cepheid.spark.stream.state import format as state_format
 from cepheid.spark.stream.state import store as streaming_store
 from cepheid.spark.stream.state.store import BucketStore
 from cepheid.spark.stream.state.variables import Variables
+from cepheid.spark.stream.time import REASON
 
 GOLDEN = Path(__file__).with_name("golden.json")
+EARLIER = Path(__file__).with_name("golden-1.json")
 FORMATS = {"runs": snapshot.FORMAT, "state": state_format.FORMAT, "identity": identity.FORMAT}
 PATTERNS = {
     "singly": Pattern.begin("a").where("name = 'a'").followed_by("b").where("name = 'b' AND price > a.price"),
@@ -72,8 +78,8 @@ def stream_for(name: str) -> OperatorStream:
     return stream_of(PATTERNS[name].within("10 seconds").tree, timeouts=name == "singly", buckets=1)
 
 
-def rows(stream: OperatorStream, *events: Any) -> Any:
-    return stream._prepared(table(list(events))).combine_chunks()
+def rows(stream: OperatorStream, *events: Any) -> list[pa.RecordBatch]:
+    return stream._prepared(table(list(events))).combine_chunks().to_batches() if events else []
 
 
 def written(name: str, small_journal: int) -> Kept:
@@ -88,21 +94,23 @@ def written(name: str, small_journal: int) -> Kept:
             store = BucketStore(Variables(kept), stream.work)
             streaming_store._MEMORY.clear()
             head, bucket = store.load(0)
-            given = rows(stream, *events) if events else None
-            if given is not None:
-                bucket.receive(given)
+            cells = [cell.as_py() for batch in Pack()(rows(stream, *events)) for cell in batch[PAYLOAD]]
+            for cell in cells:
+                bucket.receive(rows_of(pa.py_buffer(cell)).drop_columns([REASON]))
             bucket.advance(1000 * milliseconds(second) if second else -1)
-            store.save(head, bucket, given, None, False)
+            store.save(head, bucket, cells, None, False)
     finally:
         streaming_store.SMALL_JOURNAL = before
     return kept
 
 
+@pytest.mark.parametrize(("file", "state"), [(GOLDEN, state_format.FORMAT), (EARLIER, 1)], ids=["now", "1"])
 @pytest.mark.parametrize("form", SMALL_JOURNALS)
 @pytest.mark.parametrize("name", PATTERNS)
-def test_state_of_an_earlier_build_is_read(name: str, form: str) -> None:
-    golden = json.loads(GOLDEN.read_text(encoding="utf-8"))
-    assert golden["formats"] == FORMATS, "a format has a new number: write the file anew, and say so in the CHANGELOG"
+def test_state_of_an_earlier_build_is_read(name: str, form: str, file: Path, state: int) -> None:
+    golden = json.loads(file.read_text(encoding="utf-8"))
+    expected = FORMATS | {"state": state}
+    assert golden["formats"] == expected, "a format has a new number: write the file anew, and say so in the CHANGELOG"
     saved = {
         variable: {int(key): base64.b64decode(value) for key, value in values.items()}
         for variable, values in golden["buckets"][f"{name}, {form}"].items()
@@ -130,6 +138,8 @@ def test_another_format_is_refused_with_the_way_out(monkeypatch: pytest.MonkeyPa
         streaming_store._MEMORY.clear()
         with monkeypatch.context() as patched:
             patched.setattr(module, "FORMAT", module.FORMAT + 1)
+            if module is state_format:
+                patched.setattr(module, "READABLE", (module.FORMAT,))
             with pytest.raises(StateError, match=rf"{what} {module.FORMAT - 1}, (?s:.*)Use the version of Cepheid"):
                 BucketStore(Variables(kept), stream_for("singly").work).load(0)
 

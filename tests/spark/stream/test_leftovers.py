@@ -14,6 +14,7 @@ pytest.importorskip("pyspark.sql.streaming.tws_tester", reason="Spark's tester o
 from spark.stream.test_operator import (
     A_B,
     TWO,
+    WORKERS,
     as_they_arrive,
     ends_as_batch_does,
     event,
@@ -38,17 +39,17 @@ def _sorted(rows: list[dict[str, Any]]) -> list[str]:
     return sorted(map(repr, rows))
 
 
-@given(patterns(), events, st.lists(st.integers(1, 6), max_size=8), st.integers(0, 6), st.booleans())
+@given(patterns(), events, st.lists(st.integers(1, 6), max_size=8), st.integers(0, 6), WORKERS)
 def test_a_stream_leaves_over_what_a_batch_does(
     tree: PatternTree,
     given_events: list[tuple[int, str, int, str, int]],
     sizes: list[int],
     delay: int,
-    forgetful: bool,
+    workers: int,
 ) -> None:
     tree, rows = timed(tree), as_they_arrive(given_events)
     try:
-        stream = stream_of(tree, False, forgetful=forgetful, leftovers=True)
+        stream = stream_of(tree, False, workers=workers, leftovers=True)
         latest = play(stream, rows, sizes, delay)
     except (NotCompiled, SkipError):
         return
@@ -90,7 +91,7 @@ def test_a_broken_run_is_told_with_the_event_and_the_reason() -> None:
         Pattern.begin("a").where("name = 'a'").not_followed_by("no").where("name = 'x'")
         .followed_by("b").where("name = 'b'").within("10 seconds").skip(skip.past_last_event)
     )  # fmt: skip
-    stream = stream_of(pattern.tree, leftovers=True, forgetful=True)
+    stream = stream_of(pattern.tree, leftovers=True, workers=0)
     stream.batch(table([event(1, 1, "a"), event(2, 2, "c"), event(3, 3, "x"), event(4, 4, "a")]), 0)
     stream.batch(table([event(5, 5, "b")]), milliseconds(4))
     [row] = stream.found["broken"]

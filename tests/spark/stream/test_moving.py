@@ -226,8 +226,8 @@ def saved_rows(handle: Any) -> list[dict[str, Any]]:
     return rows
 
 
-@pytest.mark.parametrize(("old", "new", "forgetful"), [(2, 6, True), (2, 6, False), (3, 2, True), (4, 1, False)])
-def test_an_operator_takes_over_parts_and_goes_on(old: int, new: int, forgetful: bool) -> None:
+@pytest.mark.parametrize(("old", "new", "workers"), [(2, 6, 0), (2, 6, 1), (3, 2, 0), (4, 1, 2)])
+def test_an_operator_takes_over_parts_and_goes_on(old: int, new: int, workers: int) -> None:
     """The same without a JVM: the state moves to more or fewer buckets, in the midst of a stream."""
     pattern = Pattern.begin("a").where("name = 'a'").followed_by("b").where("name = 'b'").within("10 seconds")
     first, second, third = (
@@ -236,7 +236,7 @@ def test_an_operator_takes_over_parts_and_goes_on(old: int, new: int, forgetful:
 
     def stream(buckets: int) -> OperatorStream:
         owner = Identity("p", "p", True, tuple(range(buckets)), ("key",), ("ts", "id"), {}, {}, (), "event")
-        return stream_of(pattern.tree, buckets=buckets, forgetful=forgetful, identity=owner.to_json())
+        return stream_of(pattern.tree, buckets=buckets, workers=workers, identity=owner.to_json())
 
     whole = stream(old)
     for rows, second_of in ((first, 0), (second, 8), (third, 18)):

@@ -63,6 +63,7 @@ def milliseconds(second: float) -> int:
     return BEGIN_MS + int(1000 * second)
 
 
+WORKERS = st.integers(0, 3)
 events = st.lists(
     st.tuples(
         st.integers(0, 30), st.sampled_from("abcd"), st.integers(0, 9), st.sampled_from("xyz"), st.integers(0, 8)
@@ -125,21 +126,29 @@ def ends_as_batch_does(tree: PatternTree, in_time: list[dict[str, Any]], waterma
     return has_one_window or min(last.values()) >= BEGIN + timedelta(milliseconds=watermark - BEGIN_MS)
 
 
-@given(patterns(), events, st.lists(st.integers(1, 6), max_size=8), st.integers(0, 6), *3 * [st.booleans()])
+@given(
+    patterns(),
+    events,
+    st.lists(st.integers(1, 6), max_size=8),
+    st.integers(0, 6),
+    st.booleans(),
+    WORKERS,
+    st.booleans(),
+)
 def test_any_disorder_and_any_split_give_what_batch_gives(
     tree: PatternTree,
     given_events: list[tuple[int, str, int, str, int]],
     sizes: list[int],
     delay: int,
     timeouts: bool,
-    forgetful: bool,
+    workers: int,
     early: bool,
 ) -> None:
     """Late events excepted: they are told, and batch runs without them. Every event is accounted for. `early`: what the
     next watermark will pass is handled at once."""
     tree, rows = timed(tree), as_they_arrive(given_events)
     try:
-        stream = stream_of(tree, timeouts, forgetful=forgetful, lag_ms=delay if early else None)
+        stream = stream_of(tree, timeouts, workers=workers, lag_ms=delay if early else None)
         latest = play(stream, rows, sizes, delay)
     except (NotCompiled, SkipError):
         return
@@ -227,7 +236,7 @@ def test_late_rows_come_out_and_change_nothing() -> None:
 
 def test_keys_that_are_over_are_forgotten() -> None:
     for timeouts in (False, True):
-        stream = stream_of(A_B.tree, timeouts=timeouts, buckets=1, forgetful=True)
+        stream = stream_of(A_B.tree, timeouts=timeouts, buckets=1, workers=0)
         before = streaming_store.SMALL_JOURNAL
         streaming_store.SMALL_JOURNAL = 20_000
         try:
@@ -315,6 +324,23 @@ def test_a_worker_that_did_not_do_the_last_step_catches_up() -> None:
     stream.batch(table([event(5, 3, "b")]), milliseconds(2))
     stream.batch(table([]), milliseconds(20))
     assert sorted((m["a"]["id"], m["b"]["id"]) for m in stream.found["matches"]) == [(1, 3), (2, 3)]
+
+
+def test_a_neighbours_steps_are_there_though_a_base_has_replaced_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = stream_of(A_B.tree, buckets=1, workers=2)
+    done: list[int] = []
+    monkeypatch.setattr(stream.workers.chance, "choice", lambda memories: memories[done[-1]])
+    monkeypatch.setattr(streaming_store, "SMALL_JOURNAL", 0)  # every step writes a base
+    for worker, events in ((0, [event(1, 1, "a")]), (1, [event(2, 2, "a")]), (1, [event(3, 3, "a")])):
+        done.append(worker)
+        stream.batch(table(events), 0)
+    done.append(0)
+    with monkeypatch.context() as patched:
+        patched.setattr(BucketStore, "restored", lambda *_: pytest.fail("the base was read"))
+        stream.batch(table([event(5, 4, "b")]), milliseconds(3))
+    done.append(1)
+    stream.batch(table([]), milliseconds(20))
+    assert ids(stream.found["matches"]) == [(1, 4), (2, 4), (3, 4)]
 
 
 def test_a_step_that_was_not_committed_is_forgotten() -> None:

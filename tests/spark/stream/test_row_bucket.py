@@ -90,7 +90,7 @@ def test_operator_and_store_give_what_a_batch_gives(clause: str, table: pa.Table
     clause = clause.replace("ORDER BY t", "ORDER BY ts").replace(" SUBSET", " WITHIN INTERVAL '4' SECOND SUBSET")
     cuts = sorted(data.draw(st.sets(st.integers(1, table.num_rows)), "cuts"))
     try:
-        stream = RowOperatorStream(clause, table.schema, data.draw(st.booleans(), "forgetful"))
+        stream = RowOperatorStream(clause, table.schema, data.draw(st.integers(0, 3), "workers"))
     except NotCompiled:
         assume(False)
     rows = ordered(table, stream.bound.partition_by, stream.bound.order_by)

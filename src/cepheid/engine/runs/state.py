@@ -58,6 +58,17 @@ class State:
     def keep(self) -> Integers:
         """Forget the events that no partial match holds. Returns the rows of those that stay, in their new order."""
         self._collect()
+        return self._only_held()
+
+    def tidy(self, moment: int) -> tuple[npt.NDArray[np.bool_], Integers]:
+        """`forget`, then `keep`: which slots and which rows stay."""
+        stays = self.forget(moment)
+        if not self.is_compact:  # of cohorts, to forget has collected already
+            self._collect()
+        return stays, self._only_held()
+
+    def _only_held(self) -> Integers:
+        """Forget the events that no node has, after the nodes were collected."""
         pool = self.pool
         nodes = pool.nodes[: pool.counters[l.Q_USED_NODES]]
         is_kept = np.zeros(len(self.held.time), bool)

@@ -62,8 +62,8 @@ class RuleRuns:
 
     def tidy(self, watermark: int) -> None:
         """Forget the events that nothing holds and the keys that would be the same if they began anew."""
-        self.keys = self.keys.filter(pa.array(self.matcher.forget(watermark)))
-        kept = self.matcher.keep()
+        stays, kept = self.matcher.tidy(watermark)
+        self.keys = self.keys.filter(pa.array(stays))
         self.rows, self.ordinals = self.rows[kept], self.ordinals[kept]
 
     def only(self, is_own: OwnKeys) -> None:

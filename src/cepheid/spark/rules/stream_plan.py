@@ -52,7 +52,16 @@ from cepheid.spark.stream.operator import KIND, LATE, MATCHES, OUTPUT, REJECTED,
 from cepheid.spark.stream.outputs import ComputedRows, OutputRows
 from cepheid.spark.stream.plan import StreamPlan
 from cepheid.spark.stream.shipped_operator import ShippedOperator
-from cepheid.spark.stream.time import METADATA, REASON, WATERMARKED, EventTime, Timing, with_arrival, without_watermark
+from cepheid.spark.stream.time import (
+    METADATA,
+    REASON,
+    TIME,
+    WATERMARKED,
+    EventTime,
+    Timing,
+    with_arrival,
+    without_watermark,
+)
 
 RULES = "cepheid.rules"
 """The name of the log, and of the counts of rules in a query's progress."""
@@ -328,7 +337,8 @@ class RulesStreamPlan:
         own_columns = dict.fromkeys((*bound.travelling(), *bits.read))
         return rows.select(
             *[without_watermark(schema[name]) for name in own_columns],
-            *self.time.travelling(),
+            F.col(REASON),
+            F.unix_micros(WATERMARKED).alias(TIME),
             *bound.computed(),
             *bits.columns(numbers),
             F.lit(registry.generation).cast("int").alias(GENERATION),

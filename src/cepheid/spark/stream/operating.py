@@ -1,7 +1,7 @@
 """The stateful operator put on a stream: the step that all plans of streams share.
 
-In: rows with the hash of their key, as a plan prepared them, and what the workers must know. Out: the stream after the
-operator, cells by kind. Called by `plan` and `row_plan`.
+In: rows with the hash of their key, as a plan prepared them, then cells by bucket, and what the workers must know. Out:
+the stream after the operator, cells by kind. Called by `plan` and `row_plan`.
 """
 
 from __future__ import annotations
@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame
 
 from cepheid.spark.keys import HASHES
-from cepheid.spark.pack_workers import BUCKET, PAYLOAD, Pack
+from cepheid.spark.pack_workers import BUCKET, PAYLOAD, PackByHash
 from cepheid.spark.shipping import mapped
 from cepheid.spark.stream.accounts import counted
 from cepheid.spark.stream.control import told
@@ -21,21 +20,18 @@ from cepheid.spark.stream.history import cells
 from cepheid.spark.stream.operator import OUTPUT
 from cepheid.spark.stream.shipped_operator import ShippedOperator
 from cepheid.spark.stream.state.pending import BucketWork
+from cepheid.spark.stream.time import TIME, EventTime
 
 
-def bucket_of_key(ids: Sequence[int]) -> Column:
-    """The bucket that a row's key belongs to."""
-    place = F.pmod(F.col(HASHES[0]), F.lit(len(ids))) + 1
-    return F.element_at(F.array(*[F.lit(number) for number in ids]), place.cast("int"))
-
-
-def in_cells(travelled: DataFrame) -> DataFrame:
+def in_cells(travelled: DataFrame, bucket_ids: Sequence[int], time: EventTime) -> DataFrame:
     """Rows as they travel, as cells by bucket."""
-    return mapped(travelled, Pack(), f"`{BUCKET}` int, `{PAYLOAD}` binary")
+    copied = (time.field.name, TIME) if time.is_copied else None
+    pack = PackByHash(ids=tuple(bucket_ids), hashed=HASHES[0], time=copied)
+    return mapped(travelled, pack, f"`{BUCKET}` int, `{PAYLOAD}` binary")
 
 
 def operated_by(
-    prepared: DataFrame,
+    packed: DataFrame,
     lines: DataFrame | None,
     bucket_ids: Sequence[int],
     work: BucketWork[Any],
@@ -44,7 +40,6 @@ def operated_by(
 ) -> DataFrame:
     """The stream after the operator. `lines`: the control source, which may end the input, and begin it with a history;
     `observed`: the name of the counts in the query's progress."""
-    packed = in_cells(prepared)
     if lines is not None:
         packed = packed.unionByName(told(lines, bucket_ids, BUCKET, PAYLOAD))
         if has_history:

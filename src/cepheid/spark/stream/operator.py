@@ -47,6 +47,8 @@ class _Sorted:
     accepted: pa.Table | None = None
     late: pa.Table | None = None
     rejected: pa.Table | None = None
+    kept: tuple[bytes, ...] = ()
+    """The accepted rows as the journal keeps them: the cells that they came in, where all of them are accepted."""
 
 
 class StreamOperator(StatefulProcessor):
@@ -115,10 +117,10 @@ class StreamOperator(StatefulProcessor):
         )
         timer = self._timer(head, done.bucket, watermark_ms, fired)
         anew = done.refused is not None or bool(moved)
-        saved = self.store.save(head, done.bucket, rows.accepted, timer, head.ended or is_end, anew)
+        saved = self.store.save(head, done.bucket, rows.kept, timer, head.ended or is_end, anew)
         yield self._output(rows, done, head, saved)
 
-    def _sorted(self, cells: list[Any], watermark: int, ended: bool) -> _Sorted:
+    def _sorted(self, cells: list[bytes], watermark: int, ended: bool) -> _Sorted:
         if not cells:
             return _Sorted()
         rows = pa.concat_tables([rows_of(pa.py_buffer(cell)) for cell in cells])
@@ -134,10 +136,13 @@ class StreamOperator(StatefulProcessor):
             rejected = rows.filter(pa.array(is_rejected)).select(shown)
             texts = [REASONS[int(reason)] for reason in reasons[is_rejected]]
             rejected = rejected.append_column("reason", pa.array(texts, pa.string()))
+        if late is None and rejected is None:
+            return _Sorted(rows.drop_columns([REASON]).combine_chunks(), kept=tuple(cells))
         is_accepted = ~is_late & ~is_rejected
-        accepted = rows if is_accepted.all() else rows.filter(pa.array(is_accepted))
-        accepted = accepted.drop_columns([REASON]).combine_chunks() if is_accepted.any() else None
-        return _Sorted(accepted, late, rejected)
+        if not is_accepted.any():
+            return _Sorted(None, late, rejected)
+        accepted = rows.filter(pa.array(is_accepted)).drop_columns([REASON]).combine_chunks()
+        return _Sorted(accepted, late, rejected, (table_bytes(accepted),))
 
     def _timer(self, head: Head, bucket: Bucket, watermark_ms: int, fired: int | None) -> int | None:
         """See to it that Spark calls again at the next deadline, data or not; it deletes a timer that fires itself."""

@@ -30,7 +30,7 @@ from cepheid.spark.buckets import parallelism, spread_ids
 from cepheid.spark.explained import Explained
 from cepheid.spark.frames import arrow_schema
 from cepheid.spark.keys import hash_columns
-from cepheid.spark.pack_workers import BUCKET, PAYLOAD
+from cepheid.spark.pack_workers import PAYLOAD
 from cepheid.spark.plan import Plan
 from cepheid.spark.steps import StepTables
 from cepheid.spark.stream.accounts import OBSERVED, READ, read_rows
@@ -38,7 +38,7 @@ from cepheid.spark.stream.checkpoint.identity import Identity
 from cepheid.spark.stream.checkpoint.layout import Checkpoint
 from cepheid.spark.stream.control import control_lines, moments
 from cepheid.spark.stream.history import Given, bring, since
-from cepheid.spark.stream.operating import bucket_of_key, in_cells, operated_by
+from cepheid.spark.stream.operating import in_cells, operated_by
 from cepheid.spark.stream.operator import BROKEN, KIND, LATE, MATCHES, REJECTED, TALLIES, TIMEOUTS, UNMATCHED
 from cepheid.spark.stream.outputs import OutputRows
 from cepheid.spark.stream.state.bucket import StreamWork
@@ -182,9 +182,9 @@ class StreamPlan(Plan):
         instead of built."""
         names = [f"{name}.{observed}" if observed else name for name in (READ, OBSERVED)]
         lines = None if control is None else control_lines(self.session, control)
-        prepared = self._prepared(timeouts, names[0], None if lines is None else moments(lines, WATERMARKED))
+        packed = self._packed(timeouts, names[0], None if lines is None else moments(lines, WATERMARKED))
         work = self.work(timeouts, on_error, counts)
-        return operated_by(prepared, lines, self.bucket_ids, work, names[1], self.seam is not None)
+        return operated_by(packed, lines, self.bucket_ids, work, names[1], self.seam is not None)
 
     def work(self, timeouts: bool, on_error: str = "stop", counts: bool = False) -> StreamWork:
         """What the workers must know."""
@@ -308,19 +308,19 @@ class StreamPlan(Plan):
         """Whether time that moves on decides anything of partial matches: timeouts, or negations at the end."""
         return timeouts or any(position.endings for position in self.automaton.positions)
 
-    def _prepared(self, timeouts: bool, observed: str, moments: DataFrame | None) -> DataFrame:
-        """What travels: the needed columns, bits and values, the time, why a row is rejected, its key's hash, its
-        bucket."""
+    def _packed(self, timeouts: bool, observed: str, moments: DataFrame | None) -> DataFrame:
+        """Cells by bucket of what travels: the needed columns, bits and values, the time, why a row is rejected, its
+        key's hash."""
         rows = self._guarded(moments).observe(observed, *read_rows())
         if moments is not None:
             rows = rows.where(F.col(REASON).isNotNull())
         if self.seam is not None:
             rows = rows.where(since(self.seam))
-        return self.travelled(rows, timeouts)
+        return self.cells(rows, timeouts)
 
     def cells(self, rows: DataFrame, timeouts: bool) -> DataFrame:
         """Rows with a guarded time as cells by bucket."""
-        return in_cells(self.travelled(rows, timeouts))
+        return in_cells(self.travelled(rows, timeouts), self.bucket_ids, self.time)
 
     def travelled(self, rows: DataFrame, timeouts: bool) -> DataFrame:
         """What travels of rows with a guarded time."""
@@ -328,13 +328,12 @@ class StreamPlan(Plan):
             # NULL where a row is rejected. Asking for this column keeps Spark from dropping rows before the watermark
             # has seen them: time must move on with events that no condition wants, too.
             rows = rows.where(self.wanted() | F.col(WATERMARKED).isNull())
-        prepared = rows.select(
+        return rows.select(
             *[without_watermark(self.rows.schema[name]) for name in self.travelling],
             *self.time.travelling(),
             *self.computed(timeouts),
             *hash_columns(self.rows.schema, self.partition_by),
         )
-        return prepared.select("*", bucket_of_key(self.bucket_ids).alias(BUCKET))
 
     def _guarded(self, moments: DataFrame | None) -> DataFrame:
         """The rows with their guarded time. Each table has a watermark of its own, of which Spark takes the least."""

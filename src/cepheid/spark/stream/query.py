@@ -13,7 +13,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructType
 
@@ -106,10 +105,12 @@ class Router:
     """The bytes of a small cell, at most."""
 
     def __call__(self, cells: DataFrame, batch: int) -> None:
-        cells = cells.persist()
+        cells = cells.cache()
         try:
-            payload = F.when(F.length(PAYLOAD) <= self.small, F.col(PAYLOAD)).alias(PAYLOAD)
-            told = cells.where(F.col(KIND).isin(*self.writers)).select(KIND, payload).toArrow()
+            # As text, and not persist(): PySpark looks for each function and each class in all jars, every time.
+            asked = cells.where(f"`{KIND}` IN ({', '.join(map(repr, self.writers))})")
+            small = f"CASE WHEN length(`{PAYLOAD}`) <= {self.small} THEN `{PAYLOAD}` END AS `{PAYLOAD}`"
+            told = asked.selectExpr(f"`{KIND}`", small).toArrow()
             for kind, write in self.writers.items():
                 own = told.filter(pc.equal(told[KIND], kind))[PAYLOAD]
                 if len(own) and not own.null_count:

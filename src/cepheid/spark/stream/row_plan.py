@@ -23,7 +23,7 @@ from cepheid.options import Limits
 from cepheid.rowpattern.model import Node, Quantified, RowPattern, Sort, Variable, children, walk
 from cepheid.spark.buckets import parallelism, spread_ids
 from cepheid.spark.keys import hash_columns
-from cepheid.spark.pack_workers import BUCKET, PAYLOAD
+from cepheid.spark.pack_workers import PAYLOAD
 from cepheid.spark.row_patterns import RowPatternPlan
 from cepheid.spark.row_workers import MASK
 from cepheid.spark.stream.accounts import OBSERVED, READ, read_rows
@@ -31,7 +31,7 @@ from cepheid.spark.stream.checkpoint.identity import Identity
 from cepheid.spark.stream.checkpoint.layout import Checkpoint
 from cepheid.spark.stream.control import control_lines, moments
 from cepheid.spark.stream.history import Given, bring, since
-from cepheid.spark.stream.operating import bucket_of_key, in_cells, operated_by
+from cepheid.spark.stream.operating import in_cells, operated_by
 from cepheid.spark.stream.operator import KIND, MATCHES, REJECTED
 from cepheid.spark.stream.outputs import ComputedRows, OutputRows
 from cepheid.spark.stream.state.row_bucket import RowStreamWork
@@ -105,8 +105,8 @@ class RowStreamPlan(RowPatternPlan):
         counts of matches as outputs."""
         names = [f"{name}.{observed}" if observed else name for name in (READ, OBSERVED)]
         lines = None if control is None else control_lines(self.session, control)
-        prepared = self._prepared(names[0], None if lines is None else moments(lines, WATERMARKED))
-        return operated_by(prepared, lines, self.bucket_ids, self.work(on_error), names[1], self.seam is not None)
+        packed = self._packed(names[0], None if lines is None else moments(lines, WATERMARKED))
+        return operated_by(packed, lines, self.bucket_ids, self.work(on_error), names[1], self.seam is not None)
 
     def bring(self, place: Checkpoint, given: Given | None, timeouts: bool) -> None:
         """Let the rows of a history come before those of the stream."""
@@ -172,31 +172,30 @@ class RowStreamPlan(RowPatternPlan):
         """A column of the input as it travels."""
         return without_watermark(self.rows.schema[name])
 
-    def _prepared(self, observed: str, moments: DataFrame | None) -> DataFrame:
-        """What travels: the needed columns, bits and values, the time, why a row is rejected, its key's hash, its
-        bucket."""
+    def _packed(self, observed: str, moments: DataFrame | None) -> DataFrame:
+        """Cells by bucket of what travels: the needed columns, bits and values, the time, why a row is rejected, its
+        key's hash."""
         rows = self.time.guarded(self.rows, moments).observe(observed, *read_rows())
         if moments is not None:
             rows = rows.where(F.col(REASON).isNotNull())
         if self.seam is not None:
             rows = rows.where(since(self.seam))
-        return self.travelled(rows, timeouts=False)
+        return self.cells(rows, timeouts=False)
 
     def cells(self, rows: DataFrame, timeouts: bool) -> DataFrame:
         """Rows with a guarded time as cells by bucket."""
-        return in_cells(self.travelled(rows, timeouts))
+        return in_cells(self.travelled(rows, timeouts), self.bucket_ids, self.time)
 
     def travelled(self, rows: DataFrame, timeouts: bool) -> DataFrame:
         """What travels of rows with a guarded time."""
         mask = self.mask()
         assert mask is not None
-        prepared = rows.select(
+        return rows.select(
             *self.columns(),
             *self.time.travelling(),
             mask.alias(MASK),
             *hash_columns(self.rows.schema, self.partition_by),
         )
-        return prepared.select("*", bucket_of_key(self.bucket_ids).alias(BUCKET))
 
     def _time_column(self) -> str:
         """The column that a stream's rows are in order by."""

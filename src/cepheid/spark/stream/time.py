@@ -162,7 +162,13 @@ class EventTime:
 
     def travelling(self) -> list[Column]:
         """What travels of the time beside the user's columns."""
-        return [F.col(REASON), F.unix_micros(WATERMARKED).alias(TIME)]
+        return [F.col(REASON)] if self.is_copied else [F.col(REASON), F.unix_micros(WATERMARKED).alias(TIME)]
+
+    @property
+    def is_copied(self) -> bool:
+        """Whether the time in microseconds is a copy of the user's column, so that it need not travel. That of a
+        rejected row is there, too, and nobody asks for it."""
+        return not isinstance(self.field.dataType, DateType)
 
     def described(self) -> str:
         """Where the watermark is, for explanations."""

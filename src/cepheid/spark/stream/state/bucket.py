@@ -283,8 +283,8 @@ class BucketRuns(PendingEvents):
 
     def tidy(self) -> None:
         """Forget the rows that nothing holds and the keys that would be the same if they began anew."""
-        self.keys = self.keys.filter(pa.array(self.matcher.forget(self.watermark)))
-        kept = self.matcher.keep()
+        stays, kept = self.matcher.tidy(self.watermark)
+        self.keys = self.keys.filter(pa.array(stays))
         if self.rows is not None:
             self.rows = self.rows.take(pa.array(kept)).combine_chunks()
         self._tidy = len(kept) + len(self.keys)

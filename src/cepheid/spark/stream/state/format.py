@@ -18,7 +18,9 @@ import pyarrow as pa
 from cepheid.errors import StateError
 
 MAGIC = b"CEPHSTR\n"
-FORMAT = 1
+FORMAT = 2
+READABLE = (1, FORMAT)
+"""In format 1 the events of a journal are no cells, but Arrow IPC with the types that they have."""
 
 
 def written(head: dict[str, Any], parts: Sequence[bytes] = ()) -> bytes:
@@ -39,7 +41,7 @@ def read(saved: bytes, what: str) -> tuple[dict[str, Any], list[bytes]]:
     at = begin + 8
     end = at + int.from_bytes(saved[begin:at], "little")
     head = json.loads(saved[at:end])
-    if head["format"] != FORMAT:
+    if head["format"] not in READABLE:
         raise StateError(
             f"{what} has format {head['format']}, this version of Cepheid reads format {FORMAT}.\n"
             "  Use the version of Cepheid that wrote it, or start with a new checkpoint."

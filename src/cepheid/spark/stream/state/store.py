@@ -15,8 +15,8 @@ new base is written and the journal begins anew; so each byte of state is writte
 
 The live bucket itself stays in the worker's memory for the next step. Each step gets a name of its own, which is kept
 in head and journal: a bucket in memory is used only if the same start of the query left it there, and if its last step
-is the one that Spark has committed or the entries of the steps since are all there. Otherwise it is read anew. So
-memory never decides what a result is.
+is the one that Spark has committed or the entries of the steps since are all there, with the worker's neighbours
+(`neighbours`) or in the journal. Otherwise it is read anew. So memory never decides what a result is.
 """
 
 from __future__ import annotations
@@ -24,22 +24,25 @@ from __future__ import annotations
 import dataclasses
 import uuid
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic
 
 import pyarrow as pa
 
 from cepheid.errors import StateError
+from cepheid.spark.cells import rows_of
 from cepheid.spark.stream.checkpoint.identity import Identity
-from cepheid.spark.stream.state.format import read, table_bytes, table_from, written
+from cepheid.spark.stream.state import neighbours
+from cepheid.spark.stream.state.format import read, written
 from cepheid.spark.stream.state.moved import parts_of, put_together
 from cepheid.spark.stream.state.pending import AnyBucket, Bucket, BucketWork
 from cepheid.spark.stream.state.variables import Variables
+from cepheid.spark.stream.time import REASON
 
 PIECE = 1 << 20
 """Bytes of a base in one value of the state store."""
-SMALL_JOURNAL = 1 << 20
+SMALL_JOURNAL = 4 << 20
 """A journal up to this size is never worth a new base."""
 REMEMBERED = 1 << 30
 """Bytes of base and journal whose buckets one worker keeps in its memory."""
@@ -119,15 +122,18 @@ class BucketStore(Generic[AnyBucket]):
         self,
         head: Head,
         bucket: AnyBucket,
-        events: pa.Table | None,
+        brought: Sequence[bytes],
         timer: int | None,
         ended: bool,
         anew: bool = False,
     ) -> Saved:
-        """Write one step; `events` are those that it brought. `anew`: handling the journal once more would not give the
-        bucket as it is, so that a base must be written."""
+        """Write one step; `brought` are its events, as cells or as Arrow IPC. `anew`: handling the journal once more
+        would not give the bucket as it is, so that a base must be written."""
         step, name = head.step + 1, uuid.uuid4().hex
-        entry = written({"name": name}, [] if events is None else [table_bytes(events)])
+        names = {"name": name, "previous": head.name}
+        entry = written(names, brought)
+        if not ended and not anew:
+            neighbours.leave(head.birth, step, entry)
         base_step, pieces, base_bytes = head.base_step, head.base_pieces, head.base_bytes
         journal_bytes = head.journal_bytes + len(entry)
         size = len(entry)
@@ -137,7 +143,7 @@ class BucketStore(Generic[AnyBucket]):
             for old in range(base_step + 1, step):
                 self.journal.removeKey((old,))
             base_step, journal_bytes, size = step, 0, base_bytes
-            entry = written({"name": name}, [])
+            entry = written(names, [])
         self.journal.updateValue((step,), (entry,))
         if head.base_step and head.base_step < base_step:
             self.journal.removeKey((head.base_step,))
@@ -164,15 +170,17 @@ class BucketStore(Generic[AnyBucket]):
         """The live bucket of this worker, with the steps that other workers have done since; None if it is of no
         use."""
         kept = _MEMORY.pop(head.birth, None)
-        if kept is None or kept.start != self.work.start or not head.base_step <= kept.step <= head.step:
+        if kept is None or kept.start != self.work.start or kept.step > head.step:
             return None
         bucket: AnyBucket = kept.bucket
         if kept.step == head.step:
             return bucket if kept.name == head.name else None
-        fields, _ = self._entry(kept.step, bucket_id)
-        if fields["name"] != kept.name:
-            return None
-        self._replay(bucket, kept.step + 1, head, bucket_id)
+        brought = neighbours.since(head.birth, (kept.step, kept.name), (head.step, head.name))
+        if brought is None:
+            if kept.step < head.base_step or self._entry(kept.step, bucket_id)[0]["name"] != kept.name:
+                return None
+            brought = self._brought(kept.step + 1, head, bucket_id)
+        _replay(bucket, brought, head.watermark)
         return bucket
 
     def restored(self, head: Head, bucket_id: int) -> AnyBucket:
@@ -184,16 +192,12 @@ class BucketStore(Generic[AnyBucket]):
                 raise _missing(f"a piece of the base of bucket {bucket_id}")
             saved = b"".join(bytes(piece[0]) for piece in pieces if piece is not None)
             bucket = self.work.saved_bucket(saved, f"the base of bucket {bucket_id}")
-        self._replay(bucket, head.base_step + 1, head, bucket_id)
+        _replay(bucket, self._brought(head.base_step + 1, head, bucket_id), head.watermark)
         return bucket
 
-    def _replay(self, bucket: AnyBucket, first: int, head: Head, bucket_id: int) -> None:
-        """Handle the events of all steps from the first one on once more; what they decide has been given out."""
-        for step in range(first, head.step + 1):
-            _, parts = self._entry(step, bucket_id)
-            for part in parts:
-                bucket.receive(table_from(part))
-        bucket.catch_up(head.watermark)
+    def _brought(self, first: int, head: Head, bucket_id: int) -> list[list[bytes]]:
+        """What each step from the first one on brought, as the journal has it."""
+        return [self._entry(step, bucket_id)[1] for step in range(first, head.step + 1)]
 
     def _entry(self, step: int, bucket_id: int) -> tuple[dict[str, Any], list[bytes]]:
         saved = self.journal.getValue((step,))
@@ -225,6 +229,15 @@ def owner_of(saved: bytes, bucket_id: int) -> Identity:
     """What the head of a bucket says that its state belongs to."""
     what = f"the state of bucket {bucket_id}"
     return Identity.from_json(read(saved, what)[1][0].decode(), what)
+
+
+def _replay(bucket: Bucket, brought: list[list[bytes]], watermark: int) -> None:
+    """Handle the events of some steps once more; what they decide has been given out."""
+    for parts in brought:
+        for part in parts:
+            events = rows_of(pa.py_buffer(part))
+            bucket.receive(events.drop_columns([REASON]) if REASON in events.column_names else events)
+    bucket.catch_up(watermark)
 
 
 def _unborn() -> Head:
