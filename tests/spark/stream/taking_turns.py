@@ -23,6 +23,5 @@ class Workers:
 
     def take_turns(self) -> None:
         """Let one of them do the next step."""
-        place = None if self.machine is None else Path(self.machine.name) / "steps"
-        neighbours._place = lambda: place
+        neighbours.PLACE = None if self.machine is None else Path(self.machine.name) / "steps"
         streaming_store._MEMORY = self.chance.choice(self.memories) if self.memories else OrderedDict()

@@ -12,7 +12,7 @@ from cepheid.spark.stream.state.format import written
 
 @pytest.fixture(autouse=True)
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(neighbours, "_place", lambda: tmp_path / "steps")
+    monkeypatch.setattr(neighbours, "PLACE", tmp_path / "steps")
     return tmp_path / "steps"
 
 
@@ -77,9 +77,6 @@ def test_a_disk_that_takes_nothing_does_no_harm(place: Path) -> None:
     assert neighbours.since("b", (0, ""), (1, "x")) is None
 
 
-def test_the_place_is_that_of_the_shuffles_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.undo()
-    monkeypatch.delenv("SPARK_LOCAL_DIRS", raising=False)
-    assert neighbours._place() is None
-    monkeypatch.setenv("SPARK_LOCAL_DIRS", f"{tmp_path},/elsewhere")
-    assert neighbours._place() == tmp_path / "cepheid-steps"
+def test_the_place_is_that_of_the_shuffles_files(tmp_path: Path) -> None:
+    assert neighbours.place_of(None) is neighbours.place_of("") is None
+    assert neighbours.place_of(f"{tmp_path},/elsewhere") == tmp_path / "cepheid-steps"

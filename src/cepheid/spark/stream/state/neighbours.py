@@ -31,17 +31,26 @@ MOST = 16 << 20
 _DIRECTORY = "cepheid-steps"
 
 
+def place_of(directories: str | None) -> Path | None:
+    """Where the workers of an executor leave files, which keeps its own in these directories; None if there are
+    none."""
+    return Path(directories.split(",")[0]) / _DIRECTORY if directories else None
+
+
+PLACE = place_of(os.environ.get("SPARK_LOCAL_DIRS"))
+"""Of this worker; None outside of Spark's workers."""
+
+
 def leave(birth: str, step: int, entry: bytes) -> None:
     """Leave the entry of a step of a bucket for the workers beside this one."""
-    place = _place()
-    if place is None or len(entry) > MOST:
+    if PLACE is None or len(entry) > MOST:
         return
-    unfinished = place / f"{birth}.{step}.{os.getpid()}"
+    unfinished = PLACE / f"{birth}.{step}.{os.getpid()}"
     try:
-        place.mkdir(exist_ok=True)
+        PLACE.mkdir(exist_ok=True)
         unfinished.write_bytes(entry)
-        unfinished.replace(place / f"{birth}.{step}")
-        (place / f"{birth}.{step - STEPS}").unlink(missing_ok=True)
+        unfinished.replace(PLACE / f"{birth}.{step}")
+        (PLACE / f"{birth}.{step - STEPS}").unlink(missing_ok=True)
     except OSError:  # the disk is full, or the directory is gone with its executor: the state store has everything
         return
 
@@ -49,14 +58,13 @@ def leave(birth: str, step: int, entry: bytes) -> None:
 def since(birth: str, known: tuple[int, str], last: tuple[int, str]) -> list[list[bytes]] | None:
     """What each step brought after the known one up to the last one, each given by number and name; None if that is
     not here."""
-    place = _place()
-    if place is None or last[0] - known[0] > STEPS:
+    if PLACE is None or last[0] - known[0] > STEPS:
         return None
     brought = []
     step, name = last
     while step > known[0]:
         try:
-            fields, parts = read((place / f"{birth}.{step}").read_bytes(), "an entry")
+            fields, parts = read((PLACE / f"{birth}.{step}").read_bytes(), "an entry")
         except (OSError, StateError):
             return None
         if fields["name"] != name:
@@ -64,9 +72,3 @@ def since(birth: str, known: tuple[int, str], last: tuple[int, str]) -> list[lis
         brought.append(parts)
         step, name = step - 1, fields["previous"]
     return brought[::-1] if name == known[1] else None
-
-
-def _place() -> Path | None:
-    """Where the workers of this executor leave files; None outside of Spark's workers."""
-    directories = os.environ.get("SPARK_LOCAL_DIRS", "")
-    return Path(directories.split(",")[0]) / _DIRECTORY if directories else None
