@@ -102,7 +102,7 @@ class RulesStreamPlan:
         configured = int(self.session.conf.get("spark.sql.shuffle.partitions", "200") or 200)
         self.partitions = min(configured, parallelism(rows))
         self.registry = Registry.empty(self.bound.groups)
-        self._buckets = buckets or 2 * self.partitions
+        self._buckets = buckets or self.partitions
         self.bucket_ids = spread_ids(self._buckets * len(self.registry.keys), self.partitions)
         self.changes = Changes()
         self.rejected = 0

@@ -87,7 +87,7 @@ class StreamPlan(Plan):
         """Where the stream begins, if events of a history come before it (see `history`)."""
         self.leftovers: tuple[str, ...] = ()
         """Which of broken runs and unmatched rows are looked for."""
-        self.bucket_ids = spread_ids((buckets or 2 * self.partitions) if self.partition_by else 1, self.partitions)
+        self.bucket_ids = spread_ids((buckets or self.partitions) if self.partition_by else 1, self.partitions)
         self._warn_if_unbounded()
 
     def check_time(self) -> None:

@@ -58,7 +58,7 @@ class RowStreamPlan(RowPatternPlan):
         self.buckets_given = buckets
         configured = int(self.session.conf.get("spark.sql.shuffle.partitions", "200") or 200)
         self.partitions = min(configured, parallelism(rows))
-        self.bucket_ids = spread_ids((buckets or 2 * self.partitions) if self.partition_by else 1, self.partitions)
+        self.bucket_ids = spread_ids((buckets or self.partitions) if self.partition_by else 1, self.partitions)
         self._warn_if_unbounded()
 
     @property
