@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -69,6 +70,14 @@ def test_only_the_last_steps_stay_and_large_entries_are_not_left(place: Path, mo
     monkeypatch.setattr(neighbours, "MOST", 100)
     leave(30, "n30", "n29", b"x" * 200)
     assert neighbours.since("b", (29, "n29"), (30, "n30")) is None
+
+
+def test_files_of_queries_that_have_ended_go(place: Path) -> None:
+    leave(5, "x", "", birth="ended")
+    leave(7, "y", "x", birth="runs")
+    os.utime(place / "ended.5", (0, 0))
+    leave(1, "z", "", birth="new")
+    assert sorted(file.name for file in place.iterdir()) == ["new.1", "runs.7"]
 
 
 def test_a_disk_that_takes_nothing_does_no_harm(place: Path) -> None:

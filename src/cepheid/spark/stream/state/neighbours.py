@@ -13,12 +13,15 @@ knows. An entry of an attempt that failed, of an earlier start or of another que
 missing, damaged or half written breaks the chain, and so does a step after which handling its events once more would
 not give the bucket as it is: that one is not left.
 
-The files lie where Spark keeps the files of its shuffles on this machine, and go with them.
+The files lie where Spark keeps the files of its shuffles on this machine, and go with them. Those of queries that have
+ended go within an hour or so, if others run.
 """
 
 from __future__ import annotations
 
 import os
+import time
+from contextlib import suppress
 from pathlib import Path
 
 from cepheid.errors import StateError
@@ -29,6 +32,10 @@ STEPS = 8
 MOST = 16 << 20
 """Bytes of an entry; a larger one is not worth writing twice."""
 _DIRECTORY = "cepheid-steps"
+_OLD = 3_600
+"""Seconds after which nobody asks for a file any more."""
+_TURN = 64
+"""Steps after which a bucket looks for old files."""
 
 
 def place_of(directories: str | None) -> Path | None:
@@ -51,8 +58,18 @@ def leave(birth: str, step: int, entry: bytes) -> None:
         unfinished.write_bytes(entry)
         unfinished.replace(PLACE / f"{birth}.{step}")
         (PLACE / f"{birth}.{step - STEPS}").unlink(missing_ok=True)
+        if step % _TURN == 1:
+            _remove_old(PLACE)
     except OSError:  # the disk is full, or the directory is gone with its executor: the state store has everything
         return
+
+
+def _remove_old(place: Path) -> None:
+    oldest = time.time() - _OLD
+    for file in place.iterdir():
+        with suppress(FileNotFoundError):  # another worker was faster
+            if file.stat().st_mtime < oldest:
+                file.unlink()
 
 
 def since(birth: str, known: tuple[int, str], last: tuple[int, str]) -> list[list[bytes]] | None:
