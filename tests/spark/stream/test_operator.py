@@ -326,6 +326,19 @@ def test_a_worker_that_did_not_do_the_last_step_catches_up() -> None:
     assert sorted((m["a"]["id"], m["b"]["id"]) for m in stream.found["matches"]) == [(1, 3), (2, 3)]
 
 
+def test_a_journal_of_many_small_steps_gives_way_to_a_base(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streaming_store, "LONG_JOURNAL", 4)
+    stream = stream_of(A_B.tree, buckets=1, workers=0)
+    lengths = []
+    for second in range(1, 13):
+        stream.batch(table([event(second, second, "a")]), 0)
+        lengths.append(len(stream.tester.handle.map_states["journal"].state[0]))
+    assert lengths == [1, 2, 3, 4, 1, 2, 3, 4, 5, 1, 2, 3]  # the entry of the step that wrote the base is one of them
+    stream.batch(table([event(13, 13, "b")]), milliseconds(12))
+    stream.batch(table([]), milliseconds(14))
+    assert ids(stream.found["matches"]) == [(second, 13) for second in range(4, 13)]
+
+
 def test_a_neighbours_steps_are_there_though_a_base_has_replaced_them(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = stream_of(A_B.tree, buckets=1, workers=2)
     done: list[int] = []

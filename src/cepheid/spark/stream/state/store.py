@@ -10,8 +10,9 @@ What is kept of a bucket:
   what the engine does depends on events and time only, not on how they are split into steps;
 * a *head*: how far the watermark is, which entries count, the next timer, and what the state belongs to.
 
-A step writes the events that it brings and the head, nothing else. When the journal has grown as large as the base, a
-new base is written and the journal begins anew; so each byte of state is written about once for each byte of input.
+A step writes the events that it brings and the head, nothing else. When the journal has grown as large as the base, or
+long, a new base is written and the journal begins anew; so each byte of state is written about once for each byte of
+input.
 
 The live bucket itself stays in the worker's memory for the next step. Each step gets a name of its own, which is kept
 in head and journal: a bucket in memory is used only if the same start of the query left it there, and if its last step
@@ -43,7 +44,9 @@ from cepheid.spark.stream.time import REASON
 PIECE = 1 << 20
 """Bytes of a base in one value of the state store."""
 SMALL_JOURNAL = 4 << 20
-"""A journal up to this size is never worth a new base."""
+"""Bytes: a journal up to this size is not worth a new base, unless it has too many steps."""
+LONG_JOURNAL = 512
+"""Steps of a journal: to read a bucket anew asks the state store for each, however small they are."""
 REMEMBERED = 1 << 30
 """Bytes of base and journal whose buckets one worker keeps in its memory."""
 
@@ -137,7 +140,8 @@ class BucketStore(Generic[AnyBucket]):
         base_step, pieces, base_bytes = head.base_step, head.base_pieces, head.base_bytes
         journal_bytes = head.journal_bytes + len(entry)
         size = len(entry)
-        if journal_bytes > max(SMALL_JOURNAL, base_bytes) or ended or anew:
+        is_large = journal_bytes > max(SMALL_JOURNAL, base_bytes) or step - base_step > LONG_JOURNAL
+        if is_large or ended or anew:
             saved = bucket.to_bytes()
             pieces, base_bytes = self._write_base(saved, pieces), len(saved)
             for old in range(base_step + 1, step):
