@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from cepheid.spark import pack_workers
 from cepheid.spark.cells import bytes_of, cells_of, joined, narrowed, numbers_of, opened, plain, rows_of
-from cepheid.spark.pack_workers import BUCKET, PAYLOAD, Pack, PackByNumber, mask_width
+from cepheid.spark.pack_workers import BUCKET, PAYLOAD, Pack, PackByHash, PackByNumber, mask_width
 from cepheid.spark.workers import largest_key
 
 ROWS = st.lists(
@@ -205,3 +205,18 @@ def test_numbers_to_arrays_and_back() -> None:
         assert plain(numbers).equals(pa.array(numbers))
     column = pa.chunked_array([pa.array([1, 2, 3]).slice(1), pa.array([4])])
     assert numbers_of(column).tolist() == [*numbers_of(column.slice(0, 2)).tolist(), 4] == [2, 3, 4]
+
+
+def test_buckets_by_hash_are_sparks_and_the_time_is_copied() -> None:
+    """`pmod` of the hash says the place among the ids; a hash may be negative."""
+    hashes = [-5, -1, 0, 1, 7, -(1 << 63)]
+    times = [None, 5, -3, 1 << 40, 0, 9]
+    rows = pa.table({"hash": hashes, "ts": pa.array(times, pa.timestamp("us", "UTC"))})
+    pack = PackByHash(ids=(4, 9, 2), hashed="hash", time=("ts", "copy"))
+    found = {}
+    for batch in pack(rows.to_batches()):
+        for bucket, cell in zip(batch[BUCKET].to_pylist(), batch[PAYLOAD], strict=True):
+            table = rows_of(cell.as_buffer())
+            assert table["copy"].to_pylist() == table["ts"].cast(pa.int64()).to_pylist()
+            found |= dict.fromkeys(table["hash"].to_pylist(), bucket)
+    assert found == {number: (4, 9, 2)[number % 3] for number in hashes}
