@@ -182,7 +182,7 @@ import sys
 import numpy as np
 import pyarrow as pa
 from cepheid.spark.cells import plain
-from cepheid.spark.pack_workers import BUCKET, Pack, PackByNumber
+from cepheid.spark.pack_workers import BUCKET, Pack, PackByHash, PackByNumber
 numbers = plain(np.arange(40))
 later = plain(np.arange(40) + (1 << 50)).cast(pa.timestamp("us"))
 rows = pa.Table.from_arrays(
@@ -190,6 +190,7 @@ rows = pa.Table.from_arrays(
 )
 print(sum(len(cells) for cells in Pack(("key",), 3, "mask")(rows.to_batches())))
 print(sum(len(cells) for cells in PackByNumber(("id",), buckets=4)(rows.to_batches())))
+print(sum(len(cells) for cells in PackByHash(ids=(0, 1), hashed="id", time=("ts", "time"))(rows.to_batches())))
 print(sorted({"numba", "pandas", "sqlglot", "cepheid.engine"} & sys.modules.keys()))
 """
 
@@ -197,7 +198,7 @@ print(sorted({"numba", "pandas", "sqlglot", "cepheid.engine"} & sys.modules.keys
 def test_packing_needs_neither_engine_nor_pandas() -> None:
     """A new worker begins with it, and importing them takes most of a second (see `spark.ahead`)."""
     run = subprocess.run([sys.executable, "-c", PACKING], capture_output=True, text=True, check=True)
-    assert run.stdout.split("\n") == ["5", "4", "[]", ""]
+    assert run.stdout.split("\n") == ["5", "4", "2", "[]", ""]
 
 
 def test_numbers_to_arrays_and_back() -> None:
