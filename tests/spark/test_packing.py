@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -221,3 +222,29 @@ def test_buckets_by_hash_are_sparks_and_the_time_is_copied() -> None:
             assert table["copy"].to_pylist() == table["ts"].cast(pa.int64()).to_pylist()
             found |= dict.fromkeys(table["hash"].to_pylist(), bucket)
     assert found == {number: (4, 9, 2)[number % 3] for number in hashes}
+
+
+@pytest.mark.parametrize("cell_bytes", [None, 1, 100, 1_000, 1 << 20])
+def test_cells_are_cut_where_they_are_too_large(cell_bytes: int | None) -> None:
+    """Every row is in one cell, in its bucket and in its order; no cell is larger, and none is empty."""
+    for counts in ([300], [0, 5, 1, 0, 200], [1, 1]):
+        buckets = np.repeat(np.arange(len(counts)), counts)
+        places = np.random.default_rng(1).permutation(len(buckets))
+        rows = pa.table({BUCKET: buckets[places], "row": np.arange(len(buckets)) * 1_000_000})
+        found: dict[int, list[int]] = {}
+        sizes = []
+        for batch in Pack(cell_bytes=cell_bytes)(rows.to_batches()):
+            for bucket, cell in zip(batch[BUCKET].to_pylist(), batch[PAYLOAD], strict=True):
+                table = opened(cell.as_buffer())
+                sizes.append((table.num_rows, table.nbytes))
+                found.setdefault(bucket, []).extend(rows_of(cell.as_buffer())["row"].to_pylist())
+        expected = {
+            number: rows.filter(pc.equal(rows[BUCKET], number))["row"].to_pylist()
+            for number, size in enumerate(counts)
+            if size
+        }
+        assert found == expected
+        assert all(count == 1 or size <= (cell_bytes or size) for count, size in sizes)
+        assert min(count for count, _ in sizes) > 0
+        if cell_bytes is None:
+            assert len(sizes) == len(expected)

@@ -58,12 +58,13 @@ class Pack:
     """Makes a few binary cells of many rows, one per bucket: Spark then moves cells, not rows.
 
     Each column costs the JVM much for each row, so a mask may travel in the low `bits` of the bucket's column. `keys`
-    name the columns whose strings are written once a cell.
+    name the columns whose strings are written once a cell. `cell_bytes`: about how large a cell may be, if it matters.
     """
 
     keys: tuple[str, ...] = ()
     bits: int = 0
     mask: str = ""
+    cell_bytes: int | None = None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for table in gathered(batches):
@@ -73,10 +74,24 @@ class Pack:
             order = np.argsort(small, kind="stable")
             counts = np.bincount(buckets, minlength=most + 1)
             names = np.flatnonzero(counts)
-            bounds = [0, *np.cumsum(counts[names]).tolist()]
+            narrow = narrowed(rows)
             # Narrow first: what is put in one piece, and then in order, is small.
-            cells = cells_of(narrowed(rows).combine_chunks().take(plain(order)), bounds, self.keys)
+            bounds, names = self._bounds(counts[names], names, narrow.nbytes)
+            cells = cells_of(narrow.combine_chunks().take(plain(order)), bounds, self.keys)
             yield pa.RecordBatch.from_arrays([plain(names.astype(np.int32)), cells], [BUCKET, PAYLOAD])
+
+    def _bounds(
+        self, counts: npt.NDArray[np.int64], names: npt.NDArray[np.int64], size: int
+    ) -> tuple[list[int], npt.NDArray[np.int64]]:
+        """Where the cells of rows in the order of their buckets begin and end, and the bucket of each cell."""
+        ends = np.cumsum(counts)
+        if self.cell_bytes is None or size <= self.cell_bytes:
+            return [0, *ends.tolist()], names
+        most = max(1, self.cell_bytes * int(ends[-1]) // size)
+        cells = -(-counts // most)
+        within = np.arange(cells.sum()) - np.repeat(np.cumsum(cells) - cells, cells)
+        begins = np.repeat(ends - counts, cells) + within * most
+        return [*begins.tolist(), int(ends[-1])], np.repeat(names, cells)
 
     def split(self, table: pa.Table) -> tuple[npt.NDArray[np.int64], pa.Table]:
         """The bucket of each row, and the rows without it."""

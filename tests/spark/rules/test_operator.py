@@ -72,6 +72,7 @@ def events_of(chance: random.Random, batch: int, first: int) -> list[dict[str, A
 def test_rules_that_come_and_go_find_what_they_find_alone(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     chance = random.Random(seed)
     monkeypatch.setattr(streaming_store, "SMALL_JOURNAL", chance.choice([1, 5_000, 1 << 20]))
+    monkeypatch.setattr(streaming_store, "PIECE", chance.choice([500, streaming_store.PIECE]))
     stream = RulesStream(SCHEMA, "key", ["ts", "id"])
     rules: dict[str, str] = {}
     lifetimes: list[tuple[str, str, list[dict[str, Any]]]] = []

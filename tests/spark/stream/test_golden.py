@@ -1,9 +1,9 @@
 """State that an earlier build has written is read by this one, or its format has a new number.
 
 `golden.json` holds what two buckets left in Spark's state store: one as a journal, one as a base, each for a pattern
-whose partial matches are kept singly and for one whose are kept together. `golden-1.json` holds the same in format 1.
-If a format changes on purpose, give it a new number, and let `python tests/spark/stream/test_golden.py` write
-`golden.json` anew (see docs/checkpoint-format.md).
+whose partial matches are kept singly and for one whose are kept together. `golden-1.json` and `golden-2.json` hold the
+same in the formats before. If a format changes on purpose, give it a new number, rename `golden.json`, and let
+`python tests/spark/stream/test_golden.py` write it anew (see docs/checkpoint-format.md).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from cepheid.spark.stream.state.variables import Variables
 from cepheid.spark.stream.time import REASON
 
 GOLDEN = Path(__file__).with_name("golden.json")
-EARLIER = Path(__file__).with_name("golden-1.json")
+EARLIER = {number: GOLDEN.with_name(f"golden-{number}.json") for number in state_format.READABLE[:-1]}
 FORMATS = {"runs": snapshot.FORMAT, "state": state_format.FORMAT, "identity": identity.FORMAT}
 PATTERNS = {
     "singly": Pattern.begin("a").where("name = 'a'").followed_by("b").where("name = 'b' AND price > a.price"),
@@ -73,6 +73,9 @@ class _Variable:
     def removeKey(self, key: tuple[int]) -> None:
         self.values.pop(key[0], None)
 
+    def clear(self) -> None:
+        self.values.clear()
+
 
 def stream_for(name: str) -> OperatorStream:
     return stream_of(PATTERNS[name].within("10 seconds").tree, timeouts=name == "singly", buckets=1)
@@ -104,7 +107,7 @@ def written(name: str, small_journal: int) -> Kept:
     return kept
 
 
-@pytest.mark.parametrize(("file", "state"), [(GOLDEN, state_format.FORMAT), (EARLIER, 1)], ids=["now", "1"])
+@pytest.mark.parametrize(("state", "file"), [*EARLIER.items(), (state_format.FORMAT, GOLDEN)])
 @pytest.mark.parametrize("form", SMALL_JOURNALS)
 @pytest.mark.parametrize("name", PATTERNS)
 def test_state_of_an_earlier_build_is_read(name: str, form: str, file: Path, state: int) -> None:

@@ -98,8 +98,8 @@ def as_they_arrive(given_events: list[tuple[int, str, int, str, int]]) -> list[d
 
 def play(stream: OperatorStream, rows: list[dict[str, Any]], sizes: list[int], delay: int) -> int:
     """All rows in micro-batches of these sizes, and the end of the input. Returns the latest time."""
-    before = streaming_store.SMALL_JOURNAL
-    streaming_store.SMALL_JOURNAL = 2_000  # so that bases are written, too
+    before = streaming_store.SMALL_JOURNAL, streaming_store.PIECE
+    streaming_store.SMALL_JOURNAL, streaming_store.PIECE = 2_000, 1_500  # so that there are bases and pieces, too
     try:
         begin, latest = 0, 0
         for size in [*sizes, len(rows)]:
@@ -112,7 +112,7 @@ def play(stream: OperatorStream, rows: list[dict[str, Any]], sizes: list[int], d
         stream.end()
         return latest
     finally:
-        streaming_store.SMALL_JOURNAL = before
+        streaming_store.SMALL_JOURNAL, streaming_store.PIECE = before
 
 
 def ends_as_batch_does(tree: PatternTree, in_time: list[dict[str, Any]], watermark: int) -> bool:
@@ -272,8 +272,12 @@ def test_damaged_state_is_noticed() -> None:
     _, journal = saved(stream)
     [(step, (entry,))] = journal.items()
     journal[step] = (entry[:-3],)
-    with pytest.raises(StateError, match=r"step 1 in the journal of bucket 0 is damaged"):
+    with pytest.raises(StateError, match=r"incomplete: a piece of step 1 in the journal of bucket 0 is missing"):
         damaged(stream)
+    for length in (0, 15, 25):  # not even a header
+        journal[step] = (entry[:length],)
+        with pytest.raises(StateError, match=r"step 1 in the journal of bucket 0 is damaged"):
+            damaged(stream)
     journal[step] = (entry[:60] + bytes([entry[60] ^ 1]) + entry[61:],)
     with pytest.raises(StateError, match=r"step 1 in the journal of bucket 0 is damaged"):
         damaged(stream)
@@ -309,6 +313,32 @@ def test_a_damaged_base_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
         with pytest.raises(StateError, match=told):
             damaged(stream)
     base.update(good)
+    damaged(stream)
+    assert stream.counts[-1]["runs"] == 9
+
+
+def test_a_missing_piece_of_an_entry_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streaming_store, "PIECE", 400)
+    stream = stream_of(A_B.tree, buckets=1)
+    stream.batch(table([event(1, number, "a", key=f"k{number}") for number in range(9)]), 0)
+    _, journal = saved(stream)
+    good = dict(journal)
+    assert len(good) > 2
+    assert sum(len(piece) for (piece,) in good.values()) == stream.counts[-1]["state_bytes"]
+    for key, (piece,) in good.items():
+        if key[0] < 0:
+            journal.clear()
+            journal.update(good)
+            del journal[key]
+            with pytest.raises(
+                StateError, match=r"incomplete: a piece of step 1 in the journal of bucket 0 is missing"
+            ):
+                damaged(stream)
+        journal.update(good)
+        journal[key] = (piece[:-1] + bytes([piece[-1] ^ 1]),)
+        with pytest.raises(StateError, match=r"step 1 in the journal of bucket 0 is damaged"):
+            damaged(stream)
+    journal.update(good)
     damaged(stream)
     assert stream.counts[-1]["runs"] == 9
 

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from cepheid.engine.runs.live import MANY
-from cepheid.spark.cells import rows_of
+from cepheid.spark.cells import joined, opened
 from cepheid.spark.code import take_code
 from cepheid.spark.pack_workers import PAYLOAD
 from cepheid.spark.settling import settle
@@ -36,7 +36,7 @@ BROKEN, UNMATCHED = "broken", "unmatched"
 """What is left over, where it is asked for."""
 TALLIES = "tallies"
 """How many matches end with each event, where they are counted instead of built."""
-OUTPUT = f"`{KIND}` string, `{PAYLOAD}` binary, " + ", ".join(f"`{name}` long" for name in COUNTED)
+OUTPUT = f"`{KIND}` string, `{PAYLOAD}` binary, " + ", ".join(f"`{name}` long NOT NULL" for name in COUNTED)
 ROWS_OF_A_CELL = 20_000
 
 
@@ -123,7 +123,7 @@ class StreamOperator(StatefulProcessor):
     def _sorted(self, cells: list[bytes], watermark: int, ended: bool) -> _Sorted:
         if not cells:
             return _Sorted()
-        rows = pa.concat_tables([rows_of(pa.py_buffer(cell)) for cell in cells])
+        rows = joined([opened(pa.py_buffer(cell)) for cell in cells])
         reasons = rows[REASON].to_numpy()
         is_rejected = reasons > 0  # below 0: events of a history, which are never late
         time = pc.fill_null(rows[TIME], 0).to_numpy()

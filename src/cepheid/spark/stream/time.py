@@ -136,9 +136,7 @@ class EventTime:
     def guarded(self, rows: DataFrame, moments: DataFrame | None = None) -> DataFrame:
         """The rows with their guarded time, which carries the watermark, and the reason why they are rejected.
         `moments`: rows of a guarded time alone, which only move the watermark; there is no reason in them."""
-        # The reason by itself first: in one select with the time, Spark would compute it twice.
-        judged = rows.select("*", self._reason().cast("tinyint").alias(REASON))
-        marked = judged.select("*", F.when(F.col(REASON) == 0, self._time()).alias(WATERMARKED))
+        marked = rows.select("*", *self._judged())
         if self.has_own_watermark:
             return marked
         if moments is not None:
@@ -187,15 +185,21 @@ class EventTime:
         text = f"timestampdiff(MICROSECOND, TIMESTAMP_NTZ'1970-01-01', CAST({name} AS TIMESTAMP_NTZ))"
         return F.timestamp_micros(F.expr(text))
 
-    def _reason(self) -> Column:
-        """Why a row cannot be used, as a number of `REASONS`; 0 if it can."""
+    def _judged(self) -> list[Column]:
+        """Why a row cannot be used, as a number of `REASONS`, 0 if it can; and its time if it can.
+
+        Both in one select, and both ask first whether the time is too far ahead: so Spark makes one pass over the rows
+        and computes that once. It is NULL where there is no time, and false before 1970.
+        """
         time = F.unix_micros(self._time())
         ahead = min(microseconds(self.timing.max_ahead), 1 << 61)  # the clock and this fit 64 bits
-        limit = F.unix_micros(now()) + F.lit(ahead)
+        is_ahead = time > F.unix_micros(now()) + F.lit(ahead)
         has_null = F.lit(False)
         for name in self._ties:
             has_null = has_null | F.col(quoted(name)).isNull()
-        return F.when(time.isNull(), 1).when(time < 0, 2).when(time > limit, 3).when(has_null, 4).otherwise(0)
+        reason = F.when(is_ahead, 3).when(time.isNull(), 1).when(time < 0, 2).when(has_null, 4).otherwise(0)
+        usable = F.when(is_ahead, None).when((time >= 0) & ~has_null, self._time())
+        return [reason.cast("tinyint").alias(REASON), usable.alias(WATERMARKED)]
 
     def _check(self, rows: DataFrame) -> None:
         """Refuse times that Spark's watermark cannot follow, and watermarks that contradict each other."""
@@ -225,9 +229,11 @@ def now() -> Column:
     Spark puts that time into the plan as a literal, after all optimization, and writes literals into the code that it
     generates. That code would be new in each micro-batch: Spark would compile it twice, and the JVM optimize it from
     the beginning. For `zip_with` Spark 4 generates no code: it is handed over as an object, with all that is in it.
-    Should a later version generate some, a test will notice (`test_micro_batches_share_generated_code`).
+    Should a later version generate some, a test will notice (`test_micro_batches_share_generated_code`). It is asked
+    for each row, so the arrays are constants: arrays with that time in them would be made anew for each.
     """
-    return F.zip_with(F.array(F.current_timestamp()), F.array(F.lit(0)), lambda moment, _: moment)[0]
+    one = F.array(F.lit(0))
+    return F.zip_with(one, one, lambda _, __: F.current_timestamp())[0]
 
 
 def without_watermark(field: StructField) -> Column:

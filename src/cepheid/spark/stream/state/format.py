@@ -18,9 +18,10 @@ import pyarrow as pa
 from cepheid.errors import StateError
 
 MAGIC = b"CEPHSTR\n"
-FORMAT = 2
-READABLE = (1, FORMAT)
-"""In format 1 the events of a journal are no cells, but Arrow IPC with the types that they have."""
+FORMAT = 3
+READABLE = (1, 2, FORMAT)
+"""In format 1 the events of a journal are no cells, but Arrow IPC with the types that they have. Before format 3 each
+entry of a journal is in one piece."""
 
 
 def written(head: dict[str, Any], parts: Sequence[bytes] = ()) -> bytes:
@@ -34,13 +35,8 @@ def read(saved: bytes, what: str) -> tuple[dict[str, Any], list[bytes]]:
     """The header and the parts; `what` names the thing in errors."""
     begin = len(MAGIC) + 4
     if saved[: len(MAGIC)] != MAGIC or zlib.crc32(saved[begin:]) != int.from_bytes(saved[len(MAGIC) : begin], "little"):
-        raise StateError(
-            f"{what} is damaged: its checksum does not fit its {len(saved)} bytes.\n"
-            "  Restore the checkpoint from a complete copy, or start with a new checkpoint."
-        )
-    at = begin + 8
-    end = at + int.from_bytes(saved[begin:at], "little")
-    head = json.loads(saved[at:end])
+        raise _damaged(saved, what)
+    head, end = _header(saved)
     if head["format"] not in READABLE:
         raise StateError(
             f"{what} has format {head['format']}, this version of Cepheid reads format {FORMAT}.\n"
@@ -51,6 +47,30 @@ def read(saved: bytes, what: str) -> tuple[dict[str, Any], list[bytes]]:
         parts.append(saved[end : end + length])
         end += length
     return head, parts
+
+
+def length_of(beginning: bytes, what: str) -> int:
+    """How many bytes were written, of which the first ones are known, the header among them."""
+    try:
+        head, end = _header(beginning)
+        return end + sum(head["parts"])
+    except (ValueError, KeyError, TypeError):
+        raise _damaged(beginning, what) from None
+
+
+def _header(saved: bytes) -> tuple[dict[str, Any], int]:
+    """The header, and where it ends."""
+    at = len(MAGIC) + 12
+    end = at + int.from_bytes(saved[at - 8 : at], "little")
+    head: dict[str, Any] = json.loads(saved[at:end])
+    return head, end
+
+
+def _damaged(saved: bytes, what: str) -> StateError:
+    return StateError(
+        f"{what} is damaged: its checksum does not fit its {len(saved)} bytes.\n"
+        "  Restore the checkpoint from a complete copy, or start with a new checkpoint."
+    )
 
 
 _SMALL = pa.ipc.IpcWriteOptions(compression="lz4")

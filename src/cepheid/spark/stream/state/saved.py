@@ -94,3 +94,6 @@ class SavedVariable:
 
     def removeKey(self, key: tuple[int]) -> None:
         raise AssertionError("a checkpoint is only read here")
+
+    def clear(self) -> None:
+        raise AssertionError("a checkpoint is only read here")

@@ -6,8 +6,8 @@ committed. Called by `operator`, and by `reader` with a checkpoint that is only 
 What is kept of a bucket:
 
 * a *base*: all of the bucket at some moment, in pieces;
-* a *journal*: the events that came since, one entry for each step. Handling them anew gives the bucket as it is, since
-  what the engine does depends on events and time only, not on how they are split into steps;
+* a *journal*: the events that came since, one entry for each step, in pieces as well. Handling them anew gives the
+  bucket as it is, since what the engine does depends on events and time only, not on how they are split into steps;
 * a *head*: how far the watermark is, which entries count, the next timer, and what the state belongs to.
 
 A step writes the events that it brings and the head, nothing else. When the journal has grown as large as the base, or
@@ -27,6 +27,7 @@ import uuid
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Any, Generic
 
 import pyarrow as pa
@@ -35,14 +36,15 @@ from cepheid.errors import StateError
 from cepheid.spark.cells import rows_of
 from cepheid.spark.stream.checkpoint.identity import Identity
 from cepheid.spark.stream.state import neighbours
-from cepheid.spark.stream.state.format import read, written
+from cepheid.spark.stream.state.format import length_of, read, written
 from cepheid.spark.stream.state.moved import parts_of, put_together
 from cepheid.spark.stream.state.pending import AnyBucket, Bucket, BucketWork
 from cepheid.spark.stream.state.variables import Variables
 from cepheid.spark.stream.time import REASON
 
-PIECE = 1 << 20
-"""Bytes of a base in one value of the state store."""
+PIECE = 1 << 17
+"""Bytes of a base or an entry in one value of the state store, which copies a value a dozen times: see
+`operating.CELL_BYTES`."""
 SMALL_JOURNAL = 4 << 20
 """Bytes: a journal up to this size is not worth a new base, unless it has too many steps."""
 LONG_JOURNAL = 512
@@ -144,13 +146,11 @@ class BucketStore(Generic[AnyBucket]):
         if is_large or ended or anew:
             saved = bucket.to_bytes()
             pieces, base_bytes = self._write_base(saved, pieces), len(saved)
-            for old in range(base_step + 1, step):
-                self.journal.removeKey((old,))
+            self.journal.clear()
             base_step, journal_bytes, size = step, 0, base_bytes
             entry = written(names, [])
-        self.journal.updateValue((step,), (entry,))
-        if head.base_step and head.base_step < base_step:
-            self.journal.removeKey((head.base_step,))
+        for piece, begin in enumerate(range(0, len(entry), PIECE)):
+            self.journal.updateValue((_place(step, piece),), (entry[begin : begin + PIECE],))
         new = Head(
             head.birth,
             step,
@@ -204,10 +204,16 @@ class BucketStore(Generic[AnyBucket]):
         return [self._entry(step, bucket_id)[1] for step in range(first, head.step + 1)]
 
     def _entry(self, step: int, bucket_id: int) -> tuple[dict[str, Any], list[bytes]]:
-        saved = self.journal.getValue((step,))
-        if saved is None:
-            raise _missing(f"step {step} in the journal of bucket {bucket_id}")
-        return read(bytes(saved[0]), f"step {step} in the journal of bucket {bucket_id}")
+        what = f"step {step} in the journal of bucket {bucket_id}"
+        entry = b""
+        for piece in count():
+            saved = self.journal.getValue((_place(step, piece),))
+            if saved is None:
+                raise _missing(what if piece == 0 else f"a piece of {what}")
+            entry += bytes(saved[0])
+            if len(entry) >= length_of(entry, what):
+                break
+        return read(entry, what)
 
     def _write_base(self, saved: bytes, old_pieces: int) -> int:
         pieces = range(0, len(saved), PIECE)
@@ -216,6 +222,12 @@ class BucketStore(Generic[AnyBucket]):
         for number in range(len(pieces), old_pieces):
             self.base.removeKey((number,))
         return len(pieces)
+
+
+def _place(step: int, piece: int) -> int:
+    """The number of a piece of an entry in the journal. The first one has that of its step: an entry in one piece is
+    what an earlier version wrote."""
+    return step if piece == 0 else -(step << 20 | piece)
 
 
 def head_of(saved: bytes, bucket_id: int, identity: str | None = None) -> Head:
