@@ -53,7 +53,7 @@ def length_of(beginning: bytes, what: str) -> int:
     """How many bytes were written, of which the first ones are known, the header among them."""
     try:
         head, end = _header(beginning)
-        return end + sum(head["parts"])
+        return end + sum(int(length) for length in head["parts"])
     except (ValueError, KeyError, TypeError):
         raise _damaged(beginning, what) from None
 
