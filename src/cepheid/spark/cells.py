@@ -22,6 +22,11 @@ _WIDE = {str(kind): kind for kind in (pa.int16(), pa.int32(), pa.int64())}
 _NARROW = (pa.int8(), pa.int16(), pa.int32())
 _TIME = str(pa.timestamp("us"))
 
+LIGHT = 3 << 16
+"""Bytes of a binary value that a stream may send through Spark. The JVM copies such a value a dozen times on its way,
+once with twice the room. Arrays of half a megabyte, with large heaps some megabytes, are "humongous" for its collector:
+they go to the old generation at once, which was then collected every few micro-batches."""
+
 
 def narrowed(rows: pa.Table) -> pa.Table:
     """The rows with integers and times as narrow as their values allow. Where it makes them narrower, the least value
@@ -58,6 +63,21 @@ def _is_time(kind: pa.DataType) -> bool:
 def _fitting(most: int) -> pa.DataType:
     """The narrowest type for whole numbers up to `most`, and as far below zero."""
     return next((kind for kind in _NARROW if most < 1 << kind.bit_width - 1), pa.int64())
+
+
+def cut(
+    buckets: npt.NDArray[np.int64], ends: npt.NDArray[np.int64], size: int, cell_bytes: int | None
+) -> tuple[npt.NDArray[np.int64], list[int]]:
+    """The bucket of each cell, and its bounds among rows that are sorted by bucket and have `size` bytes together: one
+    cell for each bucket, which ends there, or as many of about `cell_bytes` as its rows fill."""
+    if cell_bytes is None or size <= cell_bytes:
+        return buckets, [0, *ends.tolist()]
+    most = max(1, cell_bytes * int(ends[-1]) // size)
+    counts = np.diff(ends, prepend=0)
+    cells = -(-counts // most)
+    numbers = np.arange(cells.sum()) - np.repeat(np.cumsum(cells) - cells, cells)
+    begins = np.repeat(ends - counts, cells) + numbers * most
+    return np.repeat(buckets, cells), [*begins.tolist(), int(ends[-1])]
 
 
 def cells_of(rows: pa.Table, bounds: list[int], keys: tuple[str, ...]) -> pa.Array:

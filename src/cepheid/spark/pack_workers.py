@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepheid.spark.cells import cells_of, narrowed, number, numbers_of, plain
+from cepheid.spark.cells import cells_of, cut, narrowed, number, numbers_of, plain
 
 BUCKET, PAYLOAD = "__bucket", "__payload"
 PACKED_ROWS = 1 << 19
@@ -74,24 +74,10 @@ class Pack:
             order = np.argsort(small, kind="stable")
             counts = np.bincount(buckets, minlength=most + 1)
             names = np.flatnonzero(counts)
-            narrow = narrowed(rows)
-            # Narrow first: what is put in one piece, and then in order, is small.
-            bounds, names = self._bounds(counts[names], names, narrow.nbytes)
+            narrow = narrowed(rows)  # first: what is put in one piece, and then in order, is small
+            names, bounds = cut(names, np.cumsum(counts[names]), narrow.nbytes, self.cell_bytes)
             cells = cells_of(narrow.combine_chunks().take(plain(order)), bounds, self.keys)
             yield pa.RecordBatch.from_arrays([plain(names.astype(np.int32)), cells], [BUCKET, PAYLOAD])
-
-    def _bounds(
-        self, counts: npt.NDArray[np.int64], names: npt.NDArray[np.int64], size: int
-    ) -> tuple[list[int], npt.NDArray[np.int64]]:
-        """Where the cells of rows in the order of their buckets begin and end, and the bucket of each cell."""
-        ends = np.cumsum(counts)
-        if self.cell_bytes is None or size <= self.cell_bytes:
-            return [0, *ends.tolist()], names
-        most = max(1, self.cell_bytes * int(ends[-1]) // size)
-        cells = -(-counts // most)
-        within = np.arange(cells.sum()) - np.repeat(np.cumsum(cells) - cells, cells)
-        begins = np.repeat(ends - counts, cells) + within * most
-        return [*begins.tolist(), int(ends[-1])], np.repeat(names, cells)
 
     def split(self, table: pa.Table) -> tuple[npt.NDArray[np.int64], pa.Table]:
         """The bucket of each row, and the rows without it."""

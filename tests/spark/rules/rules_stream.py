@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 from pyspark.sql.streaming.tws_tester import TwsTester
+from spark.stream.operator_stream import cells_by_bucket
 from spark.stream.taking_turns import Workers
 
 from cepheid.automaton.construction import build
@@ -120,7 +121,7 @@ class RulesStream:
             row_instances.append((on_stream, started.instance, started.since, started.waits))
         every = bool(row_tables) or any(one.rule.view.sees_all_rows for one in instances)
         group = Group((self.key,), 0, masks_of(sorted(seen)), every, (*names, *self.computed))
-        self.pack = PackStream(Bits.of(numbers), (group,), self.order_by)
+        self.pack = PackStream(Bits.of(numbers), (group,), self.order_by, cell_bytes=500)
         entry = pa.struct(
             [("variable", pa.string()), ("sequence", pa.int32()), ("event", pa.struct(list(self.schema)))]
         )
@@ -162,20 +163,19 @@ class RulesStream:
         self._pack(pa.concat_tables(parts, promote_options="default"), forget)
 
     def _pack(self, prepared: pa.Table, forget: bool) -> None:
-        for batch in self.pack(prepared.combine_chunks().to_batches()):
-            for bucket, cell in zip(batch.column(BUCKET).to_pylist(), batch.column(PAYLOAD).to_pylist(), strict=True):
-                self._feed(bucket, cell, forget)
+        for bucket, cells in cells_by_bucket(self.pack, prepared).items():
+            self._feed(bucket, cells, forget)
 
     def end(self) -> None:
         """End the input in all buckets."""
         for bucket in range(BUCKETS):
-            self._feed(bucket, None, False)
+            self._feed(bucket, [None], False)
 
-    def _feed(self, bucket: int, cell: bytes | None, forget: bool) -> None:
+    def _feed(self, bucket: int, cells: Sequence[bytes | None], forget: bool) -> None:
         self.workers.take_turns()
         if forget:
             streaming_store._MEMORY.clear()
-        self._take(self.tester.testInPandas(bucket, pd.DataFrame({BUCKET: [bucket], PAYLOAD: [cell]})))
+        self._take(self.tester.testInPandas(bucket, pd.DataFrame({BUCKET: bucket, PAYLOAD: cells})))
 
     def _take(self, output: Any) -> None:
         for kind, cell in zip(output[KIND], output[PAYLOAD], strict=True) if len(output) else ():

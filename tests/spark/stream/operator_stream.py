@@ -6,7 +6,7 @@ What Spark computes on the way (masks, values, hashes of keys, buckets) is compu
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,17 @@ from cepheid.spark.stream.time import REASON, TIME
 from cepheid.syntax.tree import PatternTree
 
 Rows = list[dict[str, Any]]
+
+
+def cells_by_bucket(
+    pack: Callable[[list[pa.RecordBatch]], Iterable[pa.RecordBatch]], rows: pa.Table
+) -> dict[int, list[bytes]]:
+    """The cells of some rows, those of a bucket together: Spark calls the operator once for all of them."""
+    found: dict[int, list[bytes]] = {}
+    for batch in pack(rows.combine_chunks().to_batches()):
+        for bucket, cell in zip(batch.column(BUCKET).to_pylist(), batch.column(PAYLOAD).to_pylist(), strict=True):
+            found.setdefault(bucket, []).append(cell)
+    return found
 
 
 class OperatorStream:
@@ -97,9 +108,8 @@ class OperatorStream:
             self.watermark_ms = watermark
             self.workers.take_turns()
             self._take(self.tester.setWatermark(watermark))
-        for batch in Pack()(self._prepared(rows).combine_chunks().to_batches()):
-            for bucket, cell in zip(batch.column(BUCKET).to_pylist(), batch.column(PAYLOAD).to_pylist(), strict=True):
-                self._feed(bucket, cell)
+        for bucket, cells in cells_by_bucket(Pack(cell_bytes=100), self._prepared(rows)).items():
+            self.feed(bucket, cells)
 
     def go_on_from(self, stream: OperatorStream) -> OperatorStream:
         """Start with the state that another stream has left in the store."""
@@ -111,10 +121,7 @@ class OperatorStream:
     def end(self) -> None:
         """End the input in all buckets."""
         for bucket in range(self.buckets):
-            self._feed(bucket, None)
-
-    def _feed(self, bucket: int, cell: bytes | None) -> None:
-        self.feed(bucket, [cell])
+            self.feed(bucket, [None])
 
     def feed(self, bucket: int, cells: Sequence[bytes | None]) -> None:
         """Give some cells to a bucket."""

@@ -324,7 +324,6 @@ def test_a_missing_piece_of_an_entry_is_noticed(monkeypatch: pytest.MonkeyPatch)
     _, journal = saved(stream)
     good = dict(journal)
     assert len(good) > 2
-    assert sum(len(piece) for (piece,) in good.values()) == stream.counts[-1]["state_bytes"]
     for key, (piece,) in good.items():
         if key[0] < 0:
             journal.clear()

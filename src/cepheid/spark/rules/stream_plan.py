@@ -28,6 +28,7 @@ from cepheid.options import Asked, Limits
 from cepheid.rows.views import ALWAYS, masks_of
 from cepheid.rule import AnyRule, Rule
 from cepheid.spark.buckets import parallelism, spread_ids
+from cepheid.spark.cells import LIGHT
 from cepheid.spark.frames import arrow_schema
 from cepheid.spark.keys import hash_columns
 from cepheid.spark.pack_workers import BUCKET, PAYLOAD
@@ -206,7 +207,7 @@ class RulesStreamPlan:
         return {texts[text]: number for text, number in registry.conditions.items()}
 
     def _pack(self, numbers: dict[Expression, int]) -> PackStream:
-        return PackStream(Bits.of(numbers), self._groups(numbers), self.bound.order_by)
+        return PackStream(Bits.of(numbers), self._groups(numbers), self.bound.order_by, LIGHT)
 
     def operated(
         self,

@@ -19,7 +19,7 @@ from cepheid.rows.columns import check_range
 from cepheid.rows.rule_matches import RuleFound, assemble_rules, in_schema
 from cepheid.rows.views import Signed, Words
 from cepheid.rule import named
-from cepheid.spark.cells import cells_of, narrowed, opened
+from cepheid.spark.cells import cells_of, cut, narrowed, opened
 from cepheid.spark.pack_workers import BUCKET, PAYLOAD, gathered
 from cepheid.spark.rules.bound import RuleWork
 from cepheid.spark.rules.conditions import BITS, Bits, bits_of, numbered_bits
@@ -62,11 +62,12 @@ class Group:
 
 @dataclass(frozen=True)
 class PackRules:
-    """Makes binary cells of rows: for each key, one for each bucket."""
+    """Makes binary cells of rows: for each key, one for each bucket, or several where `cell_bytes` is given."""
 
     bits: Bits
     groups: tuple[Group, ...]
     order_by: tuple[str, ...]
+    cell_bytes: int | None = None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for part in gathered(batches):
@@ -103,13 +104,14 @@ class PackRules:
         buckets = table[group_name(number)].to_numpy()[rows]
         small = buckets.astype(np.int16) if buckets.max() < 1 << 15 else buckets  # numpy sorts those by radix
         order = np.argsort(small, kind="stable")
-        names, begins = np.unique(buckets[order], return_index=True)
+        names, counts = np.unique(buckets, return_counts=True)
         places = rows[order]
         travelling = self.columns(table, number).take(pa.array(places))
         for name, column in self.bits_of(signed, group, places).items():
             travelling = travelling.append_column(name, column)
         packed = narrowed(travelling).combine_chunks().replace_schema_metadata({GROUP: str(number)})
-        cells = cells_of(packed, [*begins, len(order)], self.once(group))
+        names, bounds = cut(names, np.cumsum(counts), packed.nbytes, self.cell_bytes)
+        cells = cells_of(packed, bounds, self.once(group))
         return pa.RecordBatch.from_arrays([pa.array(names + group.first_bucket, pa.int32()), cells], [BUCKET, PAYLOAD])
 
 

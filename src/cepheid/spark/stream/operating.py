@@ -11,6 +11,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
+from cepheid.spark.cells import LIGHT
 from cepheid.spark.keys import HASHES
 from cepheid.spark.pack_workers import BUCKET, PAYLOAD, PackByHash
 from cepheid.spark.shipping import mapped
@@ -22,16 +23,11 @@ from cepheid.spark.stream.shipped_operator import ShippedOperator
 from cepheid.spark.stream.state.pending import BucketWork
 from cepheid.spark.stream.time import TIME, EventTime
 
-CELL_BYTES = 1 << 17
-"""Of a cell of a stream. Spark copies a cell a dozen times on its way, once with twice the room. An array of half a
-megabyte is "humongous" for the JVM's collector, if the heap is small: it goes to the old generation at once, which is
-then collected every few micro-batches."""
-
 
 def in_cells(travelled: DataFrame, bucket_ids: Sequence[int], time: EventTime) -> DataFrame:
     """Rows as they travel, as cells by bucket."""
     copied = (time.field.name, TIME) if time.is_copied else None
-    pack = PackByHash(ids=tuple(bucket_ids), hashed=HASHES[0], time=copied, cell_bytes=CELL_BYTES)
+    pack = PackByHash(ids=tuple(bucket_ids), hashed=HASHES[0], time=copied, cell_bytes=LIGHT)
     return mapped(travelled, pack, f"`{BUCKET}` int, `{PAYLOAD}` binary")
 
 

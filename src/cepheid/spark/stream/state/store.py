@@ -33,7 +33,7 @@ from typing import Any, Generic
 import pyarrow as pa
 
 from cepheid.errors import StateError
-from cepheid.spark.cells import rows_of
+from cepheid.spark.cells import LIGHT, rows_of
 from cepheid.spark.stream.checkpoint.identity import Identity
 from cepheid.spark.stream.state import neighbours
 from cepheid.spark.stream.state.format import length_of, read, written
@@ -42,9 +42,8 @@ from cepheid.spark.stream.state.pending import AnyBucket, Bucket, BucketWork
 from cepheid.spark.stream.state.variables import Variables
 from cepheid.spark.stream.time import REASON
 
-PIECE = 1 << 17
-"""Bytes of a base or an entry in one value of the state store, which copies a value a dozen times: see
-`operating.CELL_BYTES`."""
+PIECE = LIGHT
+"""Bytes of a base or an entry in one value of the state store."""
 SMALL_JOURNAL = 4 << 20
 """Bytes: a journal up to this size is not worth a new base, unless it has too many steps."""
 LONG_JOURNAL = 512
