@@ -274,9 +274,9 @@ def test_damaged_state_is_noticed() -> None:
     journal[step] = (entry[:-3],)
     with pytest.raises(StateError, match=r"incomplete: a piece of step 1 in the journal of bucket 0 is missing"):
         damaged(stream)
-    for length in (0, 15, 25):  # not even a header
+    for length, told in ((0, "damaged"), (15, "damaged"), (25, "missing")):  # not even a header
         journal[step] = (entry[:length],)
-        with pytest.raises(StateError, match=r"step 1 in the journal of bucket 0 is damaged"):
+        with pytest.raises(StateError, match=rf"step 1 in the journal of bucket 0 is {told}"):
             damaged(stream)
     journal[step] = (entry[:60] + bytes([entry[60] ^ 1]) + entry[61:],)
     with pytest.raises(StateError, match=r"step 1 in the journal of bucket 0 is damaged"):
@@ -317,14 +317,15 @@ def test_a_damaged_base_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert stream.counts[-1]["runs"] == 9
 
 
-def test_a_missing_piece_of_an_entry_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streaming_store, "PIECE", 400)
+@pytest.mark.parametrize("piece", [30, 400], ids=["the header is longer", "several parts"])
+def test_a_missing_piece_of_an_entry_is_noticed(piece: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streaming_store, "PIECE", piece)
     stream = stream_of(A_B.tree, buckets=1)
     stream.batch(table([event(1, number, "a", key=f"k{number}") for number in range(9)]), 0)
     _, journal = saved(stream)
     good = dict(journal)
     assert len(good) > 2
-    for key, (piece,) in good.items():
+    for key, (value,) in good.items():
         if key[0] < 0:
             journal.clear()
             journal.update(good)
@@ -334,8 +335,8 @@ def test_a_missing_piece_of_an_entry_is_noticed(monkeypatch: pytest.MonkeyPatch)
             ):
                 damaged(stream)
         journal.update(good)
-        journal[key] = (piece[:-1] + bytes([piece[-1] ^ 1]),)
-        with pytest.raises(StateError, match=r"step 1 in the journal of bucket 0 is damaged"):
+        journal[key] = (value[:-1] + bytes([value[-1] ^ 1]),)
+        with pytest.raises(StateError, match=r"step 1 in the journal of bucket 0 is (damaged|missing)"):
             damaged(stream)
     journal.update(good)
     damaged(stream)

@@ -22,6 +22,8 @@ FORMAT = 3
 READABLE = (1, 2, FORMAT)
 """In format 1 the events of a journal are no cells, but Arrow IPC with the types that they have. Before format 3 each
 entry of a journal is in one piece."""
+_HEADER = len(MAGIC) + 12
+"""Where the header begins."""
 
 
 def written(head: dict[str, Any], parts: Sequence[bytes] = ()) -> bytes:
@@ -36,7 +38,8 @@ def read(saved: bytes, what: str) -> tuple[dict[str, Any], list[bytes]]:
     begin = len(MAGIC) + 4
     if saved[: len(MAGIC)] != MAGIC or zlib.crc32(saved[begin:]) != int.from_bytes(saved[len(MAGIC) : begin], "little"):
         raise _damaged(saved, what)
-    head, end = _header(saved)
+    end = _end_of_header(saved)
+    head = json.loads(saved[_HEADER:end])
     if head["format"] not in READABLE:
         raise StateError(
             f"{what} has format {head['format']}, this version of Cepheid reads format {FORMAT}.\n"
@@ -50,20 +53,21 @@ def read(saved: bytes, what: str) -> tuple[dict[str, Any], list[bytes]]:
 
 
 def length_of(beginning: bytes, what: str) -> int:
-    """How many bytes were written, of which the first ones are known, the header among them."""
+    """How many bytes were written, of which the first ones are known; at least so many, if the header does not end
+    among them."""
+    if len(beginning) < _HEADER:
+        raise _damaged(beginning, what)
+    end = _end_of_header(beginning)
+    if len(beginning) < end:
+        return end
     try:
-        head, end = _header(beginning)
-        return end + sum(int(length) for length in head["parts"])
+        return end + sum(int(length) for length in json.loads(beginning[_HEADER:end])["parts"])
     except (ValueError, KeyError, TypeError):
         raise _damaged(beginning, what) from None
 
 
-def _header(saved: bytes) -> tuple[dict[str, Any], int]:
-    """The header, and where it ends."""
-    at = len(MAGIC) + 12
-    end = at + int.from_bytes(saved[at - 8 : at], "little")
-    head: dict[str, Any] = json.loads(saved[at:end])
-    return head, end
+def _end_of_header(saved: bytes) -> int:
+    return _HEADER + int.from_bytes(saved[_HEADER - 8 : _HEADER], "little")
 
 
 def _damaged(saved: bytes, what: str) -> StateError:
