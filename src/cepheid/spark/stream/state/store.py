@@ -33,7 +33,7 @@ from typing import Any, Generic
 import pyarrow as pa
 
 from cepheid.errors import StateError
-from cepheid.spark.cells import LIGHT, rows_of
+from cepheid.spark.cells import LIGHT, joined, opened
 from cepheid.spark.stream.checkpoint.identity import Identity
 from cepheid.spark.stream.state import neighbours
 from cepheid.spark.stream.state.format import length_of, read, written
@@ -44,7 +44,7 @@ from cepheid.spark.stream.time import REASON
 
 PIECE = LIGHT
 """Bytes of a base or an entry in one value of the state store."""
-SMALL_JOURNAL = 4 << 20
+SMALL_JOURNAL = 8 << 20
 """Bytes: a journal up to this size is not worth a new base, unless it has too many steps."""
 LONG_JOURNAL = 512
 """Steps of a journal: to read a bucket anew asks the state store for each, however small they are."""
@@ -249,8 +249,8 @@ def owner_of(saved: bytes, bucket_id: int) -> Identity:
 def _replay(bucket: Bucket, brought: list[list[bytes]], watermark: int) -> None:
     """Handle the events of some steps once more; what they decide has been given out."""
     for parts in brought:
-        for part in parts:
-            events = rows_of(pa.py_buffer(part))
+        if parts:
+            events = joined([opened(pa.py_buffer(part)) for part in parts])
             bucket.receive(events.drop_columns([REASON]) if REASON in events.column_names else events)
     bucket.catch_up(watermark)
 
