@@ -23,9 +23,9 @@ _NARROW = (pa.int8(), pa.int16(), pa.int32())
 _TIME = str(pa.timestamp("us"))
 
 LIGHT = 3 << 16
-"""Bytes of a binary value that a stream may send through Spark. The JVM copies such a value a dozen times on its way,
-once with twice the room. Arrays of half a megabyte, with large heaps some megabytes, are "humongous" for its collector:
-they go to the old generation at once, which was then collected every few micro-batches."""
+"""Bytes of a binary value that a stream sends through Spark, about. The JVM copies a value a dozen times on its way, once
+with twice the room. With Spark's usual heap of 1 GB, an array of half a megabyte is "humongous" for its collector and
+goes to the old generation at once: cells and entries of that size cost 0.04 CPU seconds a micro-batch more (of 1.3)."""
 
 
 def narrowed(rows: pa.Table) -> pa.Table:

@@ -234,7 +234,7 @@ class RulesStreamPlan:
             packed = packed.unionByName(cells(lines, registry.brought))
         operator = ShippedOperator(self._work(numbers, timeouts, on_error))
         operated = packed.groupBy(BUCKET).transformWithStateInPandas(operator, OUTPUT, "append", "EventTime")
-        return operated.observe(OBSERVED, *counted()).observe(RULES, *self._counts())
+        return operated.observe(OBSERVED, *counted((TIMEOUTS,) if timeouts else ())).observe(RULES, *self._counts())
 
     def _counts(self) -> list[Column]:
         """What the progress of each micro-batch says of the rules: how many run, and what became of them when the query

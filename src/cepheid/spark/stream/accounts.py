@@ -16,7 +16,7 @@ the buckets touched; what all buckets hold is the sum of `runs_change` and `pend
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,6 +45,7 @@ COUNTED = (
     "broken",
     "unmatched",
 )
+_IF_ASKED = ("timeouts", "broken", "unmatched")
 
 
 def read_rows() -> list[Column]:
@@ -52,9 +53,11 @@ def read_rows() -> list[Column]:
     return [F.count(REASON).alias("rows")]
 
 
-def counted() -> list[Column]:
-    """What is counted after the operator, which gives one row of counts for each call."""
-    return [F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in COUNTED]
+def counted(asked: Collection[str]) -> list[Column]:
+    """What is counted after the operator, which gives one row of counts for each call. Of what is only found if it is
+    asked for, the kinds that are: Spark generates code for each sum, in every task anew."""
+    names = [name for name in COUNTED if name not in _IF_ASKED or name in asked]
+    return [F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in names]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ the stream after the operator, cells by kind. Called by `plan` and `row_plan`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -38,12 +38,13 @@ def operated_by(
     work: BucketWork[Any],
     observed: str,
     has_history: bool = False,
+    asked: Collection[str] = (),
 ) -> DataFrame:
     """The stream after the operator. `lines`: the control source, which may end the input, and begin it with a history;
-    `observed`: the name of the counts in the query's progress."""
+    `observed`: the name of the counts in the query's progress; `asked`: the kinds of output that are asked for."""
     if lines is not None:
         packed = packed.unionByName(told(lines, bucket_ids, BUCKET, PAYLOAD))
         if has_history:
             packed = packed.unionByName(cells(lines))
     operated = packed.groupBy(BUCKET).transformWithStateInPandas(ShippedOperator(work), OUTPUT, "append", "EventTime")
-    return operated.observe(observed, *counted())
+    return operated.observe(observed, *counted(asked))

@@ -184,7 +184,8 @@ class StreamPlan(Plan):
         lines = None if control is None else control_lines(self.session, control)
         packed = self._packed(timeouts, names[0], None if lines is None else moments(lines, WATERMARKED))
         work = self.work(timeouts, on_error, counts)
-        return operated_by(packed, lines, self.bucket_ids, work, names[1], self.seam is not None)
+        asked = (*self.leftovers, *((TIMEOUTS,) if timeouts else ()))
+        return operated_by(packed, lines, self.bucket_ids, work, names[1], self.seam is not None, asked)
 
     def work(self, timeouts: bool, on_error: str = "stop", counts: bool = False) -> StreamWork:
         """What the workers must know."""
