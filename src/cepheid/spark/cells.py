@@ -23,9 +23,10 @@ _NARROW = (pa.int8(), pa.int16(), pa.int32())
 _TIME = str(pa.timestamp("us"))
 
 LIGHT = 3 << 16
-"""Bytes of a binary value that a stream sends through Spark, about. The JVM copies a value a dozen times on its way, once
-with twice the room. With Spark's usual heap of 1 GB, an array of half a megabyte is "humongous" for its collector and
-goes to the old generation at once: cells and entries of that size cost 0.04 CPU seconds a micro-batch more (of 1.3)."""
+"""About how many bytes a binary value has that a stream sends through Spark. The JVM copies it a dozen times on its
+way, once with twice the room. With Spark's usual heap of 1 GB, an array of half a megabyte is "humongous" for its
+collector and goes to the old generation at once: cells and entries of that size cost 0.04 of 1.3 CPU seconds a
+micro-batch more."""
 
 
 def narrowed(rows: pa.Table) -> pa.Table:
