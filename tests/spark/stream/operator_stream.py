@@ -25,6 +25,7 @@ from cepheid.rows.assemble import Shape
 from cepheid.spark.explained import Explained
 from cepheid.spark.keys import HASHES
 from cepheid.spark.pack_workers import BUCKET, PAYLOAD, Pack, mask_name, value_name
+from cepheid.spark.stream.accounts import COUNTED, COUNTED_OF
 from cepheid.spark.stream.operator import KIND, StreamOperator
 from cepheid.spark.stream.state.bucket import StreamWork
 from cepheid.spark.stream.state.leftovers import LeftoverWork
@@ -43,6 +44,12 @@ def cells_by_bucket(
         for bucket, cell in zip(batch.column(BUCKET).to_pylist(), batch.column(PAYLOAD).to_pylist(), strict=True):
             found.setdefault(bucket, []).append(cell)
     return found
+
+
+def counts_in(output: pd.DataFrame) -> Rows:
+    """What the operator counted, by name."""
+    counted = output[output[KIND] == "counts"]
+    return [dict(zip(COUNTED, counts, strict=True)) for counts in counted[COUNTED_OF]]
 
 
 class OperatorStream:
@@ -135,8 +142,7 @@ class OperatorStream:
         for kind, cell in zip(output[KIND], output[PAYLOAD], strict=True):
             if kind in self.found:
                 self.found[kind] += pa.ipc.open_stream(cell).read_all().to_pylist()
-        counted = output[output[KIND] == "counts"]
-        self.counts += [dict(row) for row in counted.to_dict("records")]
+        self.counts += counts_in(output)
 
     def _prepared(self, rows: pa.Table) -> pa.Table:
         count = rows.num_rows

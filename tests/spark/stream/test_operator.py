@@ -369,8 +369,12 @@ def test_a_journal_of_many_small_steps_gives_way_to_a_base(monkeypatch: pytest.M
     assert ids(stream.found["matches"]) == [(second, 13) for second in range(4, 13)]
 
 
-def test_a_neighbours_steps_are_there_though_a_base_has_replaced_them(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("worth", [(1 << 20, 16), (0, 0)], ids=["whole buckets", "entries"])
+def test_a_neighbours_steps_are_there_though_a_base_has_replaced_them(
+    monkeypatch: pytest.MonkeyPatch, worth: tuple[int, int]
+) -> None:
     stream = stream_of(A_B.tree, buckets=1, workers=2)
+    monkeypatch.setattr(stream.workers.worth, "choice", lambda _: worth)
     done: list[int] = []
     monkeypatch.setattr(stream.workers.chance, "choice", lambda memories: memories[done[-1]])
     monkeypatch.setattr(streaming_store, "SMALL_JOURNAL", 0)  # every step writes a base

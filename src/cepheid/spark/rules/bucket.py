@@ -12,14 +12,11 @@ events of its lifetime, whatever the bits of earlier events meant. It may also b
 
 from __future__ import annotations
 
-import pickle
 import uuid
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, fields, replace
-from functools import lru_cache
-from typing import Any, TypeAlias
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -91,11 +88,10 @@ class RulesWork:
     def only_counts(self) -> bool:
         return False
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Compressed: Spark starts a stateful query only with work of less than a megabyte, and a thousand rules, which
-        are much alike, have more."""
-        known = {one.name: getattr(self, one.name) for one in fields(self)}
-        return _unpacked, (zlib.compress(pickle.dumps(known), 1),)
+    @property
+    def shared(self) -> tuple[object, ...]:
+        """Nothing: hundreds of rules have thousands of small arrays."""
+        return ()
 
     def new_bucket(self) -> RulesBucket:
         """A bucket without keys."""
@@ -104,12 +100,6 @@ class RulesWork:
     def saved_bucket(self, saved: bytes, what: str) -> RulesBucket:
         """The bucket that was written, by whatever set of rules."""
         return RulesBucket.from_bytes(self, saved, what)
-
-
-@lru_cache(maxsize=2)
-def _unpacked(packed: bytes) -> RulesWork:
-    """The work that was compressed; a worker reads it once, not with each micro-batch."""
-    return RulesWork(**pickle.loads(zlib.decompress(packed)))
 
 
 class RulesBucket(PendingEvents):

@@ -45,6 +45,8 @@ COUNTED = (
     "broken",
     "unmatched",
 )
+COUNTED_OF = "__counted"
+"""The operator's one column with all of them: every further column is converted and cached by itself."""
 _IF_ASKED = ("timeouts", "broken", "unmatched")
 
 
@@ -56,8 +58,8 @@ def read_rows() -> list[Column]:
 def counted(asked: Collection[str]) -> list[Column]:
     """What is counted after the operator, which gives one row of counts for each call. Of what is only found if it is
     asked for, the kinds that are: Spark generates code for each sum, in every task anew."""
-    names = [name for name in COUNTED if name not in _IF_ASKED or name in asked]
-    return [F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in names]
+    names = [(place, name) for place, name in enumerate(COUNTED) if name not in _IF_ASKED or name in asked]
+    return [F.coalesce(F.sum(F.get(COUNTED_OF, F.lit(place))), F.lit(0)).alias(name) for place, name in names]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,13 @@ of counts for each call. Travels as a `ShippedOperator`, runs in Spark's Python 
 
 from __future__ import annotations
 
+import pickle
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,7 +23,7 @@ from cepheid.spark.cells import joined, opened
 from cepheid.spark.code import take_code
 from cepheid.spark.pack_workers import PAYLOAD
 from cepheid.spark.settling import settle
-from cepheid.spark.stream.accounts import COUNTED
+from cepheid.spark.stream.accounts import COUNTED, COUNTED_OF
 from cepheid.spark.stream.poison import Handled, handle
 from cepheid.spark.stream.state.format import MAGIC, table_bytes
 from cepheid.spark.stream.state.pending import Bucket, BucketWork
@@ -36,7 +37,7 @@ BROKEN, UNMATCHED = "broken", "unmatched"
 """What is left over, where it is asked for."""
 TALLIES = "tallies"
 """How many matches end with each event, where they are counted instead of built."""
-OUTPUT = f"`{KIND}` string, `{PAYLOAD}` binary, " + ", ".join(f"`{name}` long NOT NULL" for name in COUNTED)
+OUTPUT = f"`{KIND}` string, `{PAYLOAD}` binary, `{COUNTED_OF}` array<bigint>"
 ROWS_OF_A_CELL = 20_000
 
 
@@ -56,6 +57,11 @@ class StreamOperator(StatefulProcessor):
 
     def __init__(self, work: BucketWork[Any]) -> None:
         self.work = work
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Compressed: Spark starts a stateful query only with work of less than a megabyte, and a thousand rules, which
+        are much alike, have more."""
+        return _travelled, (zlib.compress(pickle.dumps(self.work), 1),)
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self.begin(handle, Variables(handle))
@@ -187,10 +193,19 @@ class StreamOperator(StatefulProcessor):
                 assert table is not None
                 kinds.append(kind)
                 cells.append(table_bytes(table.slice(begin, ROWS_OF_A_CELL)))
-        none = np.zeros(len(cells) - 1, np.int64)  # what is added up of cells; NULLs would cost pandas far more
-        return pd.DataFrame(
-            {KIND: kinds, PAYLOAD: cells} | {name: np.append(counts[name], none) for name in COUNTED}, copy=False
-        )
+        told = [[counts[name] for name in COUNTED], *[None] * (len(cells) - 1)]
+        return pd.DataFrame({KIND: kinds, PAYLOAD: cells, COUNTED_OF: told}, copy=False)
+
+
+def _travelled(packed: bytes) -> StreamOperator:
+    return StreamOperator(_unpacked(packed))
+
+
+@lru_cache(maxsize=2)
+def _unpacked(packed: bytes) -> BucketWork[Any]:
+    """What was compressed; a worker reads it once, not with each micro-batch."""
+    work: BucketWork[Any] = pickle.loads(zlib.decompress(packed))
+    return work
 
 
 def _matches(counts: pa.Table | None) -> int:

@@ -77,6 +77,12 @@ class StreamWork(Work):
         """Whether matches are counted instead of built."""
         return self.shape.counts
 
+    @property
+    def shared(self) -> tuple[object, ...]:
+        """Nothing where leftovers are asked for: the reference evaluator follows broken runs, and its objects stay with
+        their worker."""
+        return () if self.leftovers is not None else (self, self.tables)
+
     def new_bucket(self) -> BucketRuns:
         """A bucket without keys."""
         return BucketRuns(self)
@@ -262,9 +268,10 @@ class BucketRuns(PendingEvents):
         if not len(found.at):
             return None
         assert self.rows is not None
-        needed = np.unique(found.row)
-        rows = self.rows.take(pa.array(needed)).combine_chunks()
-        found = replace(found, row=np.searchsorted(needed, found.row))
+        is_needed = np.zeros(self.rows.num_rows, bool)
+        is_needed[found.row] = True
+        rows = self.rows.take(pa.array(np.flatnonzero(is_needed))).combine_chunks()
+        found = replace(found, row=(np.cumsum(is_needed) - 1)[found.row])
         return assemble(self._arranged(rows), found, replace(self.work.shape, counts=False))
 
     def _arranged(self, rows: pa.Table) -> Arranged:

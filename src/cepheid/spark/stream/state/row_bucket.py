@@ -91,6 +91,10 @@ class RowStreamWork(RowWork):
         """Rows of the result come out, never counts of matches."""
         return False
 
+    @property
+    def shared(self) -> tuple[object, ...]:
+        return self, self.tables, self.bound
+
     def arranged(self, table: pa.Table, codes: Integers, count: int) -> OrderedRows:
         """Rows by the number of their key, then in the order of the clause."""
         return in_order(table, codes, count, self.bound.order_by, by_all_columns=True)

@@ -17,7 +17,8 @@ input.
 The live bucket itself stays in the worker's memory for the next step. Each step gets a name of its own, which is kept
 in head and journal: a bucket in memory is used only if the same start of the query left it there, and if its last step
 is the one that Spark has committed or the entries of the steps since are all there, with the worker's neighbours
-(`neighbours`) or in the journal. Otherwise it is read anew. So memory never decides what a result is.
+(`neighbours`), who may have left all of the bucket, or in the journal. Otherwise it is read anew. So memory never
+decides what a result is.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import count
-from typing import Any, Generic
+from typing import Any, Generic, cast
 
 import pyarrow as pa
 
@@ -38,8 +39,10 @@ from cepheid.spark.stream.checkpoint.identity import Identity
 from cepheid.spark.stream.state import neighbours
 from cepheid.spark.stream.state.format import length_of, read, written
 from cepheid.spark.stream.state.moved import parts_of, put_together
+from cepheid.spark.stream.state.neighbours import Left, Step, is_worth_leaving
 from cepheid.spark.stream.state.pending import AnyBucket, Bucket, BucketWork
 from cepheid.spark.stream.state.variables import Variables
+from cepheid.spark.stream.state.whole import Whole
 from cepheid.spark.stream.time import REASON
 
 PIECE = LIGHT
@@ -73,6 +76,11 @@ class Head:
     """Live runs and pending events after this step: counts say by how much they have changed since."""
     pending: int = 0
 
+    @property
+    def last(self) -> Step:
+        """The last step."""
+        return Step(self.birth, self.step, self.name)
+
 
 @dataclass(frozen=True, slots=True)
 class Saved:
@@ -87,8 +95,7 @@ class Saved:
 @dataclass(frozen=True, slots=True)
 class _Remembered:
     start: str
-    step: int
-    name: str
+    last: Step
     bucket: Any
     """Of the kind that the start of the query works with."""
     size: int
@@ -136,8 +143,6 @@ class BucketStore(Generic[AnyBucket]):
         step, name = head.step + 1, uuid.uuid4().hex
         names = {"name": name, "previous": head.name}
         entry = written(names, brought)
-        if not ended and not anew:
-            neighbours.leave(head.birth, step, entry)
         base_step, pieces, base_bytes = head.base_step, head.base_pieces, head.base_bytes
         journal_bytes = head.journal_bytes + len(entry)
         size = len(entry)
@@ -147,9 +152,9 @@ class BucketStore(Generic[AnyBucket]):
             pieces, base_bytes = self._write_base(saved, pieces), len(saved)
             self.journal.clear()
             base_step, journal_bytes, size = step, 0, base_bytes
-            entry = written(names, [])
-        for piece, begin in enumerate(range(0, len(entry), PIECE)):
-            self.journal.updateValue((_place(step, piece),), (entry[begin : begin + PIECE],))
+        kept = entry if journal_bytes else written(names, [])  # a new base has what the step brought
+        for piece, begin in enumerate(range(0, len(kept), PIECE)):
+            self.journal.updateValue((_place(step, piece),), (kept[begin : begin + PIECE],))
         new = Head(
             head.birth,
             step,
@@ -166,25 +171,50 @@ class BucketStore(Generic[AnyBucket]):
         )
         saved_head = written(dataclasses.asdict(new), [self.work.identity.encode()])
         self.head.update((saved_head,))
+        if not ended:
+            self._leave(new, head.name, bucket, entry, not anew)
         _remember(self.work.start, new, bucket)
         return Saved(new, base_bytes + journal_bytes, size + len(saved_head))
 
+    def _leave(self, head: Head, previous: str, bucket: AnyBucket, entry: bytes, can_be_replayed: bool) -> None:
+        """Leave the step that has just been written for the workers beside this one: all of the bucket, or what it
+        brought."""
+        if neighbours.PLACE is None:
+            return
+        if self.work.shared and is_worth_leaving(head.base_bytes, len(entry)):
+            whole = Whole(bucket, self.work.shared)
+            if is_worth_leaving(whole.size, len(entry)):
+                neighbours.leave_whole(head.last, previous, self.work.start, whole)
+                return
+        if can_be_replayed:
+            neighbours.leave_entry(head.last, entry)
+
     def _remembered(self, head: Head, bucket_id: int) -> AnyBucket | None:
-        """The live bucket of this worker, with the steps that other workers have done since; None if it is of no
-        use."""
+        """The live bucket of this worker, or of one beside it, with the steps that others have done since; None if
+        there is none of use."""
         kept = _MEMORY.pop(head.birth, None)
-        if kept is None or kept.start != self.work.start or kept.step > head.step:
-            return None
-        bucket: AnyBucket = kept.bucket
-        if kept.step == head.step:
-            return bucket if kept.name == head.name else None
-        brought = neighbours.since(head.birth, (kept.step, kept.name), (head.step, head.name))
-        if brought is None:
-            if kept.step < head.base_step or self._entry(kept.step, bucket_id)[0]["name"] != kept.name:
+        if kept is not None and kept.start != self.work.start:
+            kept = None
+        if kept is not None and kept.last == head.last:
+            return cast(AnyBucket, kept.bucket)
+        left = neighbours.since(None if kept is None else kept.last, head.last, self.work.start)
+        if left is None:
+            if kept is None or not self._is_in_journal(kept.last, head, bucket_id):
                 return None
-            brought = self._brought(kept.step + 1, head, bucket_id)
-        _replay(bucket, brought, head.watermark)
+            left = Left(self._brought(kept.last.number + 1, head, bucket_id))
+        if left.whole is not None:
+            bucket: AnyBucket = left.whole.bucket(self.work.shared)
+        else:
+            assert kept is not None
+            bucket = kept.bucket
+        if left.brought:
+            _replay(bucket, left.brought, head.watermark)
         return bucket
+
+    def _is_in_journal(self, step: Step, head: Head, bucket_id: int) -> bool:
+        """Whether the journal has this step, and so all after it."""
+        is_there = head.base_step <= step.number < head.step
+        return is_there and bool(self._entry(step.number, bucket_id)[0]["name"] == step.name)
 
     def restored(self, head: Head, bucket_id: int) -> AnyBucket:
         """The bucket as it was committed last, read from the store."""
@@ -269,6 +299,6 @@ def _missing(what: str) -> StateError:
 
 def _remember(start: str, head: Head, bucket: Bucket) -> None:
     """Keep a live bucket for the next step, within what memory allows."""
-    _MEMORY[head.birth] = _Remembered(start, head.step, head.name, bucket, head.base_bytes + head.journal_bytes)
+    _MEMORY[head.birth] = _Remembered(start, head.last, bucket, head.base_bytes + head.journal_bytes)
     while len(_MEMORY) > 1 and sum(kept.size for kept in _MEMORY.values()) > REMEMBERED:
         _MEMORY.popitem(last=False)
