@@ -74,10 +74,12 @@ def test_row_patterns(measured: tuple[Path, dict[str, list[dict[str, Any]]]]) ->
 
 
 def test_streaming(measured: tuple[Path, dict[str, list[dict[str, Any]]]]) -> None:
-    floor, low, few, many = measured[1]["streaming"]
-    assert floor["cpu"] > 0 and few["ratio"] == pytest.approx(few["cpu"] / floor["cpu"])
-    assert low["cpu"] > 0 and few["to_low"] == pytest.approx(few["cpu"] / low["cpu"])
+    floor, low, few, many, *turns = measured[1]["streaming"]
+    assert few["to_installed"] == pytest.approx(few["cpu"] / floor["cpu"])
+    assert few["ratio"] == pytest.approx(few["cpu"] / low["cpu"])
+    assert many["ratio"] == pytest.approx(many["cpu"] / few["cpu"])
     assert few["right"] is many["right"] is True and few["matches"] > 0 and many["state"] > few["state"] > 0
+    assert sum("turn 1 of 3" in row["what"] for row in turns) == 2
 
 
 def test_pictures(measured: tuple[Path, dict[str, list[dict[str, Any]]]]) -> None:

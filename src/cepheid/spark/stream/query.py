@@ -108,9 +108,9 @@ class Router:
         cells = cells.cache()
         try:
             # As text, and not persist(): PySpark looks for each function and each class in all jars, every time.
-            asked = cells.where(f"`{KIND}` IN ({', '.join(map(repr, self.writers))})")
-            small = f"CASE WHEN length(`{PAYLOAD}`) <= {self.small} THEN `{PAYLOAD}` END AS `{PAYLOAD}`"
-            told = asked.selectExpr(f"`{KIND}`", small).toArrow()
+            is_asked = f"`{KIND}` IN ({', '.join(map(repr, self.writers))})"
+            small = f"CASE WHEN {is_asked} AND length(`{PAYLOAD}`) <= {self.small} THEN `{PAYLOAD}` END AS `{PAYLOAD}`"
+            told = cells.selectExpr(f"`{KIND}`", small).toArrow()
             for kind, write in self.writers.items():
                 own = told.filter(pc.equal(told[KIND], kind))[PAYLOAD]
                 if len(own) and not own.null_count:
