@@ -21,7 +21,7 @@ help:
 	@echo "                  comparisons with the real FlinkCEP (downloads 500 MB of jars)"
 	@echo "make test-oldest  batch and streams on the oldest supported Spark, in a separate environment under build/"
 	@echo "make test-packages the same as packages, and a job on Spark"
-	@echo "make test-pythons a selection with Python 3.12 and 3.13, in separate environments under build/; PYTHONS='3.12' for one"
+	@echo "make test-pythons a selection with Python 3.12, 3.13 and 3.14, in separate environments under build/; PYTHONS='3.12' for one"
 	@echo "make test-cluster a standalone Spark with two workers on this machine: batch, streams, Connect, executors that die"
 	@echo "make lint         ruff: format and rules"
 	@echo "make types        mypy --strict"

@@ -7,7 +7,7 @@ unset PYTHONPATH
 here="$(cd "$(dirname "$0")" && pwd)"
 cd "$here/.."
 mkdir -p build
-[ $# -gt 0 ] || set -- 3.12 3.13
+[ $# -gt 0 ] || set -- 3.12 3.13 3.14
 
 tried=""
 for given in "$@"; do
