@@ -16,7 +16,7 @@ from measuring import Settings
 from reporting import Cell, Column, Section
 from rules import made_rules, write_events
 from sessions import CORES, benchmark_spark
-from streaming import Progress
+from streaming import Progress, Turns
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -73,13 +73,12 @@ def measure(settings: Settings) -> Section:
 
 def _used(rules: Any, stream: Any, checkpoint: str, batches: int) -> tuple[list[float], int]:
     """CPU seconds of each micro-batch that counts, and how many matches there were in all."""
-    progress = Progress()
+    progress = Progress(Turns(), "rules")
     found = rules.match_stream(stream, order_by="ts", watermark="1 second", columns="ts")
     query = found.start(matches=progress, checkpoint=checkpoint, trigger="available now")
-    query.awaitTermination()
-    used = progress.used()
+    progress.ended(query)
     matches = sum(one.observedMetrics["cepheid"]["matches"] for one in query.recentProgress)
-    return [seconds for batch, seconds in used.items() if WARM_UP <= batch < batches], matches
+    return [seconds for batch, seconds in progress.used.items() if WARM_UP <= batch < batches], matches
 
 
 def draw(section: Section) -> Figure:

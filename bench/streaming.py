@@ -8,15 +8,14 @@ stateful API for each key. Then the latency from an event to its match.
 from __future__ import annotations
 
 import os
-import shutil
 import socket
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from statistics import mean, median, quantiles
 from tempfile import TemporaryDirectory
@@ -31,6 +30,7 @@ from measuring import Settings, cpu_of_tree
 from pyspark import cloudpickle
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from reporting import Column, Section
 from sessions import CORES, as_installed, benchmark_spark
@@ -72,8 +72,8 @@ class Size:
 
 WHOLE = Size(100_000, 20_000, 1_000_000, 150, 60, 60)
 TINY = Size(2_000, 400, 5_000, 9, 15, 15)
-TURNS = 3
-"""How often what is compared takes turns, each time with a part of its micro-batches."""
+IN_A_TURN = 5
+"""Micro-batches after which the next of the queries that are compared goes on."""
 FIRST = range(2, 10)
 """Micro-batches at the beginning, which are reported by themselves. The two before them start processes, and may find
 nothing: then the sink does not see where they end."""
@@ -146,55 +146,90 @@ def per_key(stream: DataFrame) -> DataFrame:
     return stream.groupBy("key").transformWithStateInPandas(PerKey(), "key long, n long", "append", "None")
 
 
-class Progress:
-    """CPU seconds between the ends of micro-batches, as the sink sees them."""
+class Turns:
+    """Queries that run at the same time, but work one after the other: a machine that is shared becomes faster and
+    slower within seconds, and the JVM compiles for minutes, so only neighbours can be compared."""
 
     def __init__(self) -> None:
-        self.marks = {-1: cpu_of_tree()}
+        self.names: list[str] = []
+        self.changed = threading.Condition()
+
+    def join(self, name: str) -> None:
+        """A query takes part from now on."""
+        with self.changed:
+            self.names.append(name)
+
+    def wait(self, name: str) -> None:
+        """Wait until it is this query's turn."""
+        with self.changed:
+            self.changed.wait_for(lambda: self.names[0] == name)
+
+    def pass_on(self, name: str, for_good: bool = False) -> None:
+        """Let the next query work."""
+        with self.changed:
+            self.names.remove(name)
+            if not for_good:
+                self.names.append(name)
+            self.changed.notify_all()
+
+
+class Progress:
+    """CPU seconds of the micro-batches of one query, from the end of one to the end of the next, as the sink sees
+    them."""
+
+    def __init__(self, turns: Turns, name: str) -> None:
+        self.turns, self.name = turns, name
+        self.used: dict[int, float] = {}
+        self.mark = 0.0
+        self.seen: list[int] = []
+        turns.join(name)
 
     def __call__(self, rows: DataFrame, batch: int) -> None:
+        if not self.seen:
+            self.turns.wait(self.name)
         rows.write.format("noop").mode("append").save()
-        self.marks[batch] = cpu_of_tree()
+        if self.seen and batch == self.seen[-1] + 1:  # one without rows is not seen here
+            self.used[batch] = cpu_of_tree() - self.mark
+        self.seen.append(batch)
+        if len(self.seen) % IN_A_TURN == 0:
+            self.turns.pass_on(self.name)
+            self.turns.wait(self.name)
+        self.mark = cpu_of_tree()
 
-    def used(self) -> dict[int, float]:
-        """CPU seconds by micro-batch, where the one before has been seen as well."""
-        return {
-            batch: self.marks[batch] - self.marks[before]
-            for before, batch in pairwise(self.marks)
-            if batch == before + 1
-        }
+    def ended(self, query: StreamingQuery) -> None:
+        """Wait for the end of the query."""
+        try:
+            query.awaitTermination()
+        finally:
+            self.turns.pass_on(self.name, for_good=True)
 
 
-def run(session: SparkSession, place: Path, plan: Callable[[DataFrame], DataFrame]) -> dict[int, float]:
-    """CPU seconds of each data micro-batch of a query of Spark's own, by its number. It has Python workers of its own:
-    those of a pattern keep the memory that they free, and a query after it would profit from that."""
+def begun(session: SparkSession, place: Path, plan: Callable[[DataFrame], DataFrame], sink: Progress) -> StreamingQuery:
+    """A query of Spark's own. It has Python workers of its own: those of a pattern keep the memory that they free, and
+    a query after it would profit from that."""
     session.sparkContext.environment["CEPHEID_BENCHMARK"] = "without patterns"
-    stream = session.readStream.schema(DDL).option("maxFilesPerTrigger", 1).parquet(str(place / "in"))
-    progress = Progress()
-    query = (
-        plan(stream)
-        .writeStream.foreachBatch(progress)
-        .option("checkpointLocation", str(place / "checkpoint"))
-        .trigger(availableNow=True)
-        .start()
-    )
-    query.awaitTermination()
+    planned = plan(files_in(session, place))
     del session.sparkContext.environment["CEPHEID_BENCHMARK"]
-    return progress.used()
+    stream = planned.writeStream.foreachBatch(sink).option("checkpointLocation", str(place / "checkpoint"))
+    return stream.trigger(availableNow=True).start()
 
 
-def run_pattern(session: SparkSession, place: Path) -> tuple[dict[int, float], list[dict[str, Any]]]:
-    """CPU seconds of each micro-batch of the pattern that brings events, by its number, and what all of them
-    counted."""
-    stream = session.readStream.schema(DDL).option("maxFilesPerTrigger", 1).parquet(str(place / "in"))
+def begun_pattern(session: SparkSession, place: Path, sink: Progress) -> StreamingQuery:
+    stream = files_in(session, place)
     found: Any = PATTERN.match(stream, partition_by="key", order_by="ts", watermark="1 second", columns=["price"])
-    progress = Progress()
-    query = found.start(matches=progress, checkpoint=str(place / "checkpoint"), trigger={"availableNow": True})
-    query.awaitTermination()
-    used = progress.used()
-    counts = [p.observedMetrics["cepheid"].asDict() | {"batch": p.batchId} for p in query.recentProgress]
-    with_data = {count["batch"] for count in counts if count["events"]}
-    return {batch: cpu for batch, cpu in used.items() if batch in with_data}, counts
+    query: StreamingQuery = found.start(
+        matches=sink, checkpoint=str(place / "checkpoint"), trigger={"availableNow": True}
+    )
+    return query
+
+
+def files_in(session: SparkSession, place: Path) -> DataFrame:
+    return session.readStream.schema(DDL).option("maxFilesPerTrigger", 1).parquet(str(place / "in"))
+
+
+def counts_of(query: StreamingQuery) -> list[dict[str, Any]]:
+    """What the micro-batches of a pattern counted."""
+    return [p.observedMetrics["cepheid"].asDict() | {"batch": p.batchId} for p in query.recentProgress]
 
 
 class Events(threading.Thread):
@@ -279,11 +314,10 @@ def measure(settings: Settings) -> Section:
             Column("p99", "p99 ms", 0),
         ),
         notes=[
-            "a → b → c within 1 hour, past last event; the watermark 1 second behind. Queries take turns in one JVM: "
-            f"each has {size.batches} micro-batches, a part of them in each of {TURNS} turns, and goes on from its "
-            "checkpoint. What counts is the median of the last turn: the JVM compiles its code on the way, and what "
-            "lasts is what a long stream costs. So what is compared is of the same age, and the machine is about as "
-            f"fast. {FIRST_NAME}: their mean. "
+            "a → b → c within 1 hour, past last event; the watermark 1 second behind. Queries run in one JVM and take "
+            f"turns, {IN_A_TURN} micro-batches at a time, so what is compared is of the same age and finds the machine "
+            f"equally fast. Median of the last third of {size.batches} micro-batches: the JVM compiles its code on the "
+            f"way, and what lasts is what a long stream costs. {FIRST_NAME}: their mean. "
             f"many live keys: {size.live:,} open runs, of which a micro-batch touches {size.keys:,}.",
             "latency: from the moment at which an event is made to the moment at which its match has reached the sink, "
             f"at micro-batches of 1 second, {EVENTS_A_SECOND:,} events a second through a socket, watermark 0, over "
@@ -320,79 +354,61 @@ def _measure_batches(spark: SparkSession, root: Path, size: Size, settings: Sett
     """The floor and the pattern are what the other cases are compared with, so they are measured for each of them."""
     if not any(settings.wants(case) for case in CASES[:3]):
         return
-    write_batches(root / "made", size.batches, size.events, size.keys)
-    counts: dict[str, list[dict[str, Any]]] = {"few": [], "many": []}
-
-    def floor(place: Path) -> dict[int, float]:
-        with as_installed(spark):
-            return run(spark, place, stateless)
-
-    def pattern(place: Path) -> dict[int, float]:
-        used, counted = run_pattern(spark, place)
-        counts[place.name] += counted
-        return used
-
-    runs = {"floor": floor, "shuffle": lambda place: run(spark, place, stateless), "few": pattern}
-    made = dict.fromkeys(runs, root / "made")
-    if settings.wants("many live keys"):
-        write_batches(root / "made live", size.batches, size.events, size.keys, size.live)
-        runs["many"], made["many"] = pattern, root / "made live"
-    used = take_turns(root, made, runs)
-    cost = {name: [median(turn.values()) for turn in turns] for name, turns in used.items()}
-    section.rows.append({"what": "stateless shuffle through Arrow, Spark as installed", "cpu": cost["floor"][-1]})
-    section.rows.append({"what": "the same with the options that start() sets", "cpu": cost["shuffle"][-1]})
-    few, low = cost["few"][-1], cost["shuffle"][-1]
-    row = _pattern_row(root / "few", counts["few"], few, f"pattern, {size.keys:,} keys") | {
-        "to_installed": few / cost["floor"][-1]
-    }
-    section.rows.append(row | _compared(few / low, "that shuffle", "≤ 2.5", few <= 2.5 * low, settings))
-    if settings.wants("many live keys"):
-        many = cost["many"][-1]
-        row = _pattern_row(root / "many", counts["many"], many, f"pattern, {size.live:,} live keys")
-        section.rows.append(row | _compared(many / few, "pattern with few", "≤ 1.5", many <= 1.5 * few, settings))
-    for turn in range(TURNS - 1):
-        which = f"turn {turn + 1} of {TURNS}"
-        section.rows.append({"what": f"that shuffle, {which}", "cpu": cost["shuffle"][turn]})
-        few_then = {"what": f"pattern, {which}", "cpu": cost["few"][turn], "to": "that shuffle"}
-        section.rows.append(few_then | {"ratio": cost["few"][turn] / cost["shuffle"][turn]})
-    section.rows.append({"what": f"that shuffle, {FIRST_NAME}", "cpu": early(used["shuffle"][0])})
-    section.rows.append({"what": f"pattern, {FIRST_NAME}", "cpu": early(used["few"][0])})
+    names = ["floor", "shuffle", "few", *(["many"] if settings.wants("many live keys") else [])]
+    for name in names:
+        live = size.live if name == "many" else 0
+        write_batches(root / name / "in", size.batches, size.events, size.keys, live)
+    turns = Turns()
+    sinks = {name: Progress(turns, name) for name in names}
+    with as_installed(spark):
+        queries = {"floor": begun(spark, root / "floor", stateless, sinks["floor"])}
+    queries["shuffle"] = begun(spark, root / "shuffle", stateless, sinks["shuffle"])
+    for name in names[2:]:
+        queries[name] = begun_pattern(spark, root / name, sinks[name])
+    with ThreadPoolExecutor() as waiting:
+        list(waiting.map(lambda name: sinks[name].ended(queries[name]), names))
+    used = {name: sink.used for name, sink in sinks.items()}
+    cost = {name: steady(used[name]) for name in names}
+    section.rows.append({"what": "stateless shuffle through Arrow, Spark as installed", "cpu": cost["floor"]})
+    section.rows.append({"what": "the same with the options that start() sets", "cpu": cost["shuffle"]})
+    ratio = cost["few"] / cost["shuffle"]
+    row = _pattern_row(root / "few", queries["few"], cost["few"], f"pattern, {size.keys:,} keys")
+    row |= {"to_installed": cost["few"] / cost["floor"]}
+    section.rows.append(row | _compared(ratio, "that shuffle", "≤ 2.5", ratio <= 2.5, settings))
+    if "many" in names:
+        ratio = cost["many"] / cost["few"]
+        row = _pattern_row(root / "many", queries["many"], cost["many"], f"pattern, {size.live:,} live keys")
+        section.rows.append(row | _compared(ratio, "pattern with few", "≤ 1.5", ratio <= 1.5, settings))
+    for name, what in (("shuffle", "that shuffle"), ("few", "pattern")):
+        section.rows.append({"what": f"{what}, {FIRST_NAME}", "cpu": early(used[name])})
     if settings.wants("one call a key"):
         write_batches(root / "per-key" / "in", 3, size.events, size.keys)
-        each = median(list(run(spark, root / "per-key", per_key).values())[1:])
+        sink = Progress(turns, "per-key")
+        sink.ended(begun(spark, root / "per-key", per_key, sink))
+        each = median(sink.used.values())
         row = {"what": "the same, one call a key", "cpu": each}
-        section.rows.append(row | _compared(each / few, "pattern", "≥ 15", each >= 15 * few, settings))
+        section.rows.append(row | _compared(each / cost["few"], "pattern", "≥ 15", each >= 15 * cost["few"], settings))
 
 
-def take_turns(
-    root: Path, made: dict[str, Path], runs: dict[str, Callable[[Path], dict[int, float]]]
-) -> dict[str, list[dict[int, float]]]:
-    """CPU seconds by micro-batch of queries that take turns, for each query and turn. A query has a place of its own
-    and goes on there with its next files."""
-    used: dict[str, list[dict[int, float]]] = {name: [] for name in runs}
-    for turn in range(TURNS):
-        for name, one in runs.items():
-            files = sorted(made[name].iterdir())
-            (root / name / "in").mkdir(parents=True, exist_ok=True)
-            for file in files[turn * len(files) // TURNS : (turn + 1) * len(files) // TURNS]:
-                shutil.copy2(file, root / name / "in")  # with its time, by which Spark orders files
-            used[name].append(one(root / name))
-    return used
+def steady(used: dict[int, float]) -> float:
+    """What a micro-batch costs in the long run: the JVM has compiled most of what is compiled at all."""
+    return median(list(used.values())[-max(1, len(used) // 3) :])
 
 
 def early(used: dict[int, float]) -> float:
-    """What a micro-batch costs soon after the start."""
+    """What one costs soon after the start."""
     return mean(used[batch] for batch in FIRST if batch in used)
 
 
-def _pattern_row(place: Path, counts: list[dict[str, Any]], cpu: float, what: str) -> dict[str, Any]:
-    """The row of a pattern, by what its micro-batches counted."""
+def _pattern_row(place: Path, query: StreamingQuery, cpu: float, what: str) -> dict[str, Any]:
+    """The row of a pattern."""
+    counts = counts_of(query)
     matches = sum(count["matches"] or 0 for count in counts)
-    with_events = [count["written_bytes"] for count in counts if count["events"]]
+    written = [count["written_bytes"] for count in counts if count["events"]]
     return {
         "what": what,
         "cpu": cpu,
-        "written": median(with_events[len(with_events) // 2 :]) / 1e6,
+        "written": median(written[len(written) // 2 :]) / 1e6,
         "state": max(count["state_bytes"] or 0 for count in counts) / 1e6,
         "matches": matches,
         "right": matches == expected(place),

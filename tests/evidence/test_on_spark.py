@@ -74,12 +74,11 @@ def test_row_patterns(measured: tuple[Path, dict[str, list[dict[str, Any]]]]) ->
 
 
 def test_streaming(measured: tuple[Path, dict[str, list[dict[str, Any]]]]) -> None:
-    floor, low, few, many, *turns = measured[1]["streaming"]
+    floor, low, few, many, *_ = measured[1]["streaming"]
     assert few["to_installed"] == pytest.approx(few["cpu"] / floor["cpu"])
     assert few["ratio"] == pytest.approx(few["cpu"] / low["cpu"])
     assert many["ratio"] == pytest.approx(many["cpu"] / few["cpu"])
     assert few["right"] is many["right"] is True and few["matches"] > 0 and many["state"] > few["state"] > 0
-    assert sum("turn 1 of 3" in row["what"] for row in turns) == 2
 
 
 def test_pictures(measured: tuple[Path, dict[str, list[dict[str, Any]]]]) -> None:
