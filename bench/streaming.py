@@ -147,8 +147,9 @@ def per_key(stream: DataFrame) -> DataFrame:
 
 
 class Turns:
-    """Queries that run at the same time, but work one after the other: a machine that is shared becomes faster and
-    slower within seconds, and the JVM compiles for minutes, so only neighbours can be compared."""
+    """Queries that run at the same time, but work one after the other, a few micro-batches each: a machine that is
+    shared becomes faster and slower within seconds, and the JVM compiles for minutes, so only neighbours can be
+    compared."""
 
     def __init__(self) -> None:
         self.names: list[str] = []
@@ -180,6 +181,7 @@ class Progress:
     def __init__(self, turns: Turns, name: str) -> None:
         self.turns, self.name = turns, name
         self.used: dict[int, float] = {}
+        self.by_turn: list[list[float]] = [[]]
         self.mark = 0.0
         self.seen: list[int] = []
         turns.join(name)
@@ -190,8 +192,10 @@ class Progress:
         rows.write.format("noop").mode("append").save()
         if self.seen and batch == self.seen[-1] + 1:  # one without rows is not seen here
             self.used[batch] = cpu_of_tree() - self.mark
+            self.by_turn[-1].append(self.used[batch])
         self.seen.append(batch)
         if len(self.seen) % IN_A_TURN == 0:
+            self.by_turn.append([])
             self.turns.pass_on(self.name)
             self.turns.wait(self.name)
         self.mark = cpu_of_tree()
@@ -314,10 +318,11 @@ def measure(settings: Settings) -> Section:
             Column("p99", "p99 ms", 0),
         ),
         notes=[
-            "a → b → c within 1 hour, past last event; the watermark 1 second behind. Queries run in one JVM and take "
-            f"turns, {IN_A_TURN} micro-batches at a time, so what is compared is of the same age and finds the machine "
-            f"equally fast. Median of the last third of {size.batches} micro-batches: the JVM compiles its code on the "
-            f"way, and what lasts is what a long stream costs. {FIRST_NAME}: their mean. "
+            "a → b → c within 1 hour, past last event; the watermark 1 second behind. What is compared runs in one JVM "
+            f"and takes turns, {IN_A_TURN} micro-batches at a time, so it is of the same age and finds the machine "
+            f"equally fast. CPU seconds: the median of the last third of {size.batches} micro-batches, because the JVM "
+            "compiles its code on the way, and what lasts is what a long stream costs. Ratio: the median of the last "
+            f"third of the turns. {FIRST_NAME}: their mean. "
             f"many live keys: {size.live:,} open runs, of which a micro-batch touches {size.keys:,}.",
             "latency: from the moment at which an event is made to the moment at which its match has reached the sink, "
             f"at micro-batches of 1 second, {EVENTS_A_SECOND:,} events a second through a socket, watermark 0, over "
@@ -354,40 +359,81 @@ def _measure_batches(spark: SparkSession, root: Path, size: Size, settings: Sett
     """The floor and the pattern are what the other cases are compared with, so they are measured for each of them."""
     if not any(settings.wants(case) for case in CASES[:3]):
         return
-    names = ["floor", "shuffle", "few", *(["many"] if settings.wants("many live keys") else [])]
-    for name in names:
-        live = size.live if name == "many" else 0
-        write_batches(root / name / "in", size.batches, size.events, size.keys, live)
-    turns = Turns()
-    sinks = {name: Progress(turns, name) for name in names}
+
+    def pattern(place: Path, sink: Progress) -> StreamingQuery:
+        return begun_pattern(spark, place, sink)
+
+    low, few = in_turns(
+        Turned("shuffle", _made(root / "shuffle", size), lambda place, sink: begun(spark, place, stateless, sink)),
+        Turned("few", _made(root / "few", size), pattern),
+    )
+    place, sink = _made(root / "floor", size), Progress(Turns(), "floor")
     with as_installed(spark):
-        queries = {"floor": begun(spark, root / "floor", stateless, sinks["floor"])}
-    queries["shuffle"] = begun(spark, root / "shuffle", stateless, sinks["shuffle"])
-    for name in names[2:]:
-        queries[name] = begun_pattern(spark, root / name, sinks[name])
-    with ThreadPoolExecutor() as waiting:
-        list(waiting.map(lambda name: sinks[name].ended(queries[name]), names))
-    used = {name: sink.used for name, sink in sinks.items()}
-    cost = {name: steady(used[name]) for name in names}
-    section.rows.append({"what": "stateless shuffle through Arrow, Spark as installed", "cpu": cost["floor"]})
-    section.rows.append({"what": "the same with the options that start() sets", "cpu": cost["shuffle"]})
-    ratio = cost["few"] / cost["shuffle"]
-    row = _pattern_row(root / "few", queries["few"], cost["few"], f"pattern, {size.keys:,} keys")
-    row |= {"to_installed": cost["few"] / cost["floor"]}
-    section.rows.append(row | _compared(ratio, "that shuffle", "≤ 2.5", ratio <= 2.5, settings))
-    if "many" in names:
-        ratio = cost["many"] / cost["few"]
-        row = _pattern_row(root / "many", queries["many"], cost["many"], f"pattern, {size.live:,} live keys")
-        section.rows.append(row | _compared(ratio, "pattern with few", "≤ 1.5", ratio <= 1.5, settings))
-    for name, what in (("shuffle", "that shuffle"), ("few", "pattern")):
-        section.rows.append({"what": f"{what}, {FIRST_NAME}", "cpu": early(used[name])})
+        sink.ended(begun(spark, place, stateless, sink))
+    floor = steady(sink.used)
+    section.rows.append({"what": "stateless shuffle through Arrow, Spark as installed", "cpu": floor})
+    section.rows.append({"what": "the same with the options that start() sets", "cpu": steady(low.sink.used)})
+    row = _pattern_row(few, f"pattern, {size.keys:,} keys") | {"to_installed": steady(few.sink.used) / floor}
+    ratio = compared(few.sink, low.sink)
+    section.rows.append(row | _judged(ratio, "that shuffle", "≤ 2.5", ratio <= 2.5, settings))
+    for one, what in ((low, "that shuffle"), (few, "pattern")):
+        section.rows.append({"what": f"{what}, {FIRST_NAME}", "cpu": early(one.sink.used)})
+    if settings.wants("many live keys"):
+        again, many = in_turns(
+            Turned("again", _made(root / "again", size), lambda place, sink: begun_pattern(spark, place, sink)),
+            Turned(
+                "many", _made(root / "many", size, size.live), lambda place, sink: begun_pattern(spark, place, sink)
+            ),
+        )
+        ratio = compared(many.sink, again.sink)
+        row = _pattern_row(many, f"pattern, {size.live:,} live keys")
+        section.rows.append(row | _judged(ratio, "pattern with few", "≤ 1.5", ratio <= 1.5, settings))
     if settings.wants("one call a key"):
         write_batches(root / "per-key" / "in", 3, size.events, size.keys)
-        sink = Progress(turns, "per-key")
+        sink = Progress(Turns(), "per-key")
         sink.ended(begun(spark, root / "per-key", per_key, sink))
-        each = median(sink.used.values())
-        row = {"what": "the same, one call a key", "cpu": each}
-        section.rows.append(row | _compared(each / cost["few"], "pattern", "≥ 15", each >= 15 * cost["few"], settings))
+        ratio = median(sink.used.values()) / steady(few.sink.used)
+        row = {"what": "the same, one call a key", "cpu": median(sink.used.values())}
+        section.rows.append(row | _judged(ratio, "pattern", "≥ 15", ratio >= 15, settings))
+
+
+def _made(place: Path, size: Size, live: int = 0) -> Path:
+    write_batches(place / "in", size.batches, size.events, size.keys, live)
+    return place
+
+
+@dataclass(frozen=True, slots=True)
+class Turned:
+    """A query that takes turns with others."""
+
+    name: str
+    place: Path
+    begin: Callable[[Path, Progress], StreamingQuery]
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The same when it has ended."""
+
+    place: Path
+    sink: Progress
+    query: StreamingQuery
+
+
+def in_turns(*queries: Turned) -> list[Ended]:
+    """Let queries take turns until all of them have ended."""
+    turns = Turns()
+    sinks = [Progress(turns, one.name) for one in queries]
+    running = [Ended(one.place, sink, one.begin(one.place, sink)) for one, sink in zip(queries, sinks, strict=True)]
+    with ThreadPoolExecutor() as waiting:
+        list(waiting.map(lambda one: one.sink.ended(one.query), running))
+    return running
+
+
+def compared(one: Progress, other: Progress) -> float:
+    """How many times the other's CPU seconds one query takes: turn by turn, the median of the last third."""
+    pairs = [(mean(mine), mean(its)) for mine, its in zip(one.by_turn, other.by_turn, strict=False) if mine and its]
+    return median(mine / its for mine, its in pairs[-max(1, len(pairs) // 3) :])
 
 
 def steady(used: dict[int, float]) -> float:
@@ -400,20 +446,20 @@ def early(used: dict[int, float]) -> float:
     return mean(used[batch] for batch in FIRST if batch in used)
 
 
-def _pattern_row(place: Path, query: StreamingQuery, cpu: float, what: str) -> dict[str, Any]:
+def _pattern_row(ended: Ended, what: str) -> dict[str, Any]:
     """The row of a pattern."""
-    counts = counts_of(query)
+    counts = counts_of(ended.query)
     matches = sum(count["matches"] or 0 for count in counts)
     written = [count["written_bytes"] for count in counts if count["events"]]
     return {
         "what": what,
-        "cpu": cpu,
+        "cpu": steady(ended.sink.used),
         "written": median(written[len(written) // 2 :]) / 1e6,
         "state": max(count["state_bytes"] or 0 for count in counts) / 1e6,
         "matches": matches,
-        "right": matches == expected(place),
+        "right": matches == expected(ended.place),
     }
 
 
-def _compared(ratio: float, to: str, bar: str, is_reached: bool, settings: Settings) -> dict[str, Any]:
+def _judged(ratio: float, to: str, bar: str, is_reached: bool, settings: Settings) -> dict[str, Any]:
     return {"ratio": ratio, "to": to, "bar": bar, "reached": None if settings.smoke else is_reached}

@@ -274,6 +274,7 @@ def _needed(session: SparkSession, partitions: int) -> dict[str, str]:
     return {
         PROVIDER: ROCKSDB,
         "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+        "spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows": "false",  # would read what is written over
         "spark.sql.shuffle.partitions": str(partitions),
         **missing_options(session),
     }

@@ -47,7 +47,7 @@ from cepheid.spark.stream.time import REASON
 
 PIECE = LIGHT
 """Bytes of a base or an entry in one value of the state store."""
-SMALL_JOURNAL = 4 << 20
+SMALL_JOURNAL = 16 << 20
 """Bytes: a journal up to this size is not worth a new base, unless it has too many steps."""
 LONG_JOURNAL = 512
 """Steps of a journal: to read a bucket anew asks the state store for each, however small they are."""
