@@ -140,12 +140,19 @@ def test_a_whole_bucket_that_is_cut_off_is_not_used(place: Path) -> None:
     for length in (*range(0, 300, 7), len(complete) - 1):
         file.write_bytes(complete[:length])
         assert since(None, (2, "y")) is None
-        with pytest.raises(StateError):
-            WholeFile(file)
+        with pytest.raises(StateError, match=r"b\.2 is not a whole bucket"):
+            WholeFile(np.fromfile(file, np.uint8), file.name)
     file.write_bytes(complete.replace(b"text", b"TEXT"))
     assert since(None, (2, "y")) is None
     file.write_bytes(complete)
     assert since(None, (2, "y"))[0]["b"] == "text"
+
+
+def test_what_another_user_has_left_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    leave_whole(2, "y", "x", "the bucket")
+    assert since(None, (2, "y")) == ["the bucket"]
+    monkeypatch.setattr(neighbours, "_USER", -1)
+    assert since(None, (2, "y")) is None
 
 
 def test_only_two_whole_buckets_stay(place: Path) -> None:

@@ -201,7 +201,7 @@ def _travelled(packed: bytes) -> StreamOperator:
     return StreamOperator(_unpacked(packed))
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=8)
 def _unpacked(packed: bytes) -> BucketWork[Any]:
     """What was compressed; a worker reads it once, not with each micro-batch."""
     work: BucketWork[Any] = pickle.loads(zlib.decompress(packed))

@@ -15,8 +15,8 @@ another name. A whole bucket is used by the start of the query that left it and 
 which it is a copy of. A file that is missing, damaged or half written breaks the chain, and so does a step after which
 handling its events once more would not give the bucket as it is: its entry is not left.
 
-The files lie where Spark keeps the files of its shuffles on this machine, private to its user, and go with them. Those
-of queries that have ended go within an hour or so, if others run.
+The files lie where Spark keeps the files of its shuffles on this machine, in a directory for its user alone, and go
+with them. Those of queries that have ended go within an hour or so, if others run.
 """
 
 from __future__ import annotations
@@ -27,6 +27,9 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
 
 from cepheid.errors import StateError
 from cepheid.spark.stream.state.format import read
@@ -48,6 +51,8 @@ _OLD = 3_600
 """Seconds after which nobody asks for a file any more."""
 _TURN = 64
 """Steps after which a bucket looks for old files."""
+_USER = os.getuid() if hasattr(os, "getuid") else 0
+"""As the system counts users; where it does not, all files are the first one's."""
 
 
 def place_of(directories: str | None) -> Path | None:
@@ -102,7 +107,7 @@ def _leave(step: Step, pieces: Iterable[bytes | memoryview], gone: Iterable[int]
         return
     unfinished = PLACE / f"{step.birth}.{step.number}.{os.getpid()}"
     try:
-        PLACE.mkdir(exist_ok=True)
+        PLACE.mkdir(mode=0o700, exist_ok=True)
         with unfinished.open("wb") as file:
             for piece in pieces:
                 file.write(piece)
@@ -117,11 +122,6 @@ def _leave(step: Step, pieces: Iterable[bytes | memoryview], gone: Iterable[int]
 
 def _file(place: Path, step: Step, number: int) -> Path:
     return place / f"{step.birth}.{number}"
-
-
-def _is_whole(file: Path) -> bool:
-    with file.open("rb") as opened:
-        return opened.read(len(MAGIC)) == MAGIC
 
 
 def _remove_old(place: Path) -> None:
@@ -144,14 +144,25 @@ def since(known: Step | None, last: Step, start: str) -> Left | None:
             return Left(brought[::-1])
         file = _file(PLACE, last, number)
         try:
-            whole = WholeFile(file) if _is_whole(file) else None
-            head, parts = (whole.head, []) if whole is not None else read(file.read_bytes(), file.name)
+            memory = _read(file)
+            if memory[: len(MAGIC)].tobytes() == MAGIC:
+                whole = WholeFile(memory, file.name)
+                is_it = (whole.head["name"], whole.head["start"]) == (name, start)
+                return Left(brought[::-1], whole) if is_it else None
+            head, parts = read(memory.tobytes(), file.name)
         except (OSError, StateError):
             return None
-        if head["name"] != name or (whole is not None and head["start"] != start):
+        if head["name"] != name:
             return None
-        if whole is not None:
-            return Left(brought[::-1], whole)
         brought.append(parts)
         number, name = number - 1, head["previous"]
     return None
+
+
+def _read(file: Path) -> npt.NDArray[np.uint8]:
+    """The bytes of a file, in memory that can be changed. What another user has left is not for us: a pickled bucket
+    can run code."""
+    with file.open("rb") as opened:
+        if os.fstat(opened.fileno()).st_uid != _USER:
+            raise PermissionError(file)
+        return np.fromfile(opened, np.uint8)

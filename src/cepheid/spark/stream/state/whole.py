@@ -17,10 +17,10 @@ import json
 import pickle
 import zlib
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from cepheid.errors import StateError
 
@@ -79,29 +79,26 @@ class Whole:
 
 
 class WholeFile:
-    """A file with a bucket."""
+    """What a file with a bucket holds, as it was read; `name`: of the file."""
 
-    def __init__(self, file: Path) -> None:
-        self.memory = np.empty(file.stat().st_size, np.uint8)
-        with file.open("rb", buffering=0) as opened:
-            count = opened.readinto(self.memory.data)
+    def __init__(self, memory: npt.NDArray[np.uint8], name: str) -> None:
         try:
-            begin = _BEGIN + int.from_bytes(self.memory[len(MAGIC) : _BEGIN].tobytes(), "little")
-            self.head: dict[str, Any] = json.loads(self.memory[_BEGIN:begin].tobytes())
+            begin = _BEGIN + int.from_bytes(memory[len(MAGIC) : _BEGIN].tobytes(), "little")
+            self.head: dict[str, Any] = json.loads(memory[_BEGIN:begin].tobytes())
             self._parts = []
             for size in self.head["sizes"]:
                 begin += -begin % _ALIGNED
-                self._parts.append(self.memory[begin : begin + size].data)
+                self._parts.append(memory[begin : begin + size].data)
                 begin += size
         except (ValueError, KeyError, TypeError):
-            raise _cut_off(file) from None
-        if count != len(self.memory) or begin != count or zlib.crc32(self._parts[0]) != self.head["checksum"]:
-            raise _cut_off(file)
+            raise _cut_off(name) from None
+        if begin != len(memory) or zlib.crc32(self._parts[0]) != self.head["checksum"]:
+            raise _cut_off(name)
 
     def bucket(self, shared: Sequence[object]) -> Any:
-        """The bucket. To be asked for once: what it holds is this file's memory."""
+        """The bucket. To be asked for once: its arrays are the memory that was read."""
         return _Unpickler(bytes(self._parts[0]), shared, self._parts[1:]).load()
 
 
-def _cut_off(file: Path) -> StateError:
-    return StateError(f"{file.name} is not a whole bucket.\n  Read it from the state store.")
+def _cut_off(name: str) -> StateError:
+    return StateError(f"{name} is not a whole bucket.\n  Read it from the state store.")
