@@ -161,7 +161,9 @@ def test_only_two_whole_buckets_stay(place: Path) -> None:
     assert sorted(int(file.suffix[1:]) for file in place.iterdir()) == [18, 19]
 
 
-def test_a_large_bucket_is_worth_leaving_only_after_a_large_step() -> None:
+def test_a_large_bucket_is_worth_leaving_only_after_a_large_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(neighbours, "SMALL", 1 << 20)  # other tests' workers change both
+    monkeypatch.setattr(neighbours, "WORTH", 16)
     assert is_worth_leaving(10_000_000, 1_400_000)
     assert is_worth_leaving(500_000, 100)
     assert not is_worth_leaving(100_000_000, 1_400_000)
