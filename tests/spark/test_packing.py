@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cepheid.spark import pack_workers
-from cepheid.spark.cells import bytes_of, cells_of, joined, narrowed, numbers_of, opened, plain, rows_of
+from cepheid.spark.cells import bytes_of, cells_of, joined, narrowed, numbers_of, opened, plain, rows_of, with_copy
 from cepheid.spark.pack_workers import BUCKET, PAYLOAD, Pack, PackByHash, PackByNumber, mask_width
 from cepheid.spark.workers import largest_key
 
@@ -87,7 +87,9 @@ def test_values_travel_narrow_and_come_back(data: st.DataObject, kind: pa.DataTy
     value = st.none() | VALUES[kind] if nulls else VALUES[kind]
     parts = data.draw(st.lists(st.lists(value, min_size=1, max_size=4), min_size=1, max_size=3))
     tables = [pa.table({"value": pa.array(values, kind), "place": range(len(values))}) for values in parts]
-    cells = [cells_of(narrowed(table), [0, table.num_rows], ("value",))[0].as_buffer() for table in tables]
+    has_copy = kind != pa.string() and data.draw(st.booleans())
+    sent = [with_copy(table, "value", "copy") if has_copy else table for table in tables]
+    cells = [cells_of(narrowed(table), [0, table.num_rows], ("value",))[0].as_buffer() for table in sent]
     for table, cell in zip(tables, cells, strict=True):
         back = rows_of(cell)
         assert back["value"].cast(kind).equals(table["value"])
@@ -95,6 +97,9 @@ def test_values_travel_narrow_and_come_back(data: st.DataObject, kind: pa.DataTy
     put_together = joined([opened(cell) for cell in cells])
     assert put_together["value"].cast(kind).equals(pa.concat_tables(tables).combine_chunks()["value"])
     assert put_together["value"].num_chunks == 1
+    assert put_together.column_names == ["value", "place", *["copy"] * has_copy]
+    if has_copy:
+        assert put_together["copy"].equals(put_together["value"].cast(pa.int64()))
 
 
 def test_rows_that_came_in_pieces_are_put_together() -> None:
@@ -218,6 +223,7 @@ def test_buckets_by_hash_are_sparks_and_the_time_is_copied() -> None:
     found = {}
     for batch in pack(rows.to_batches()):
         for bucket, cell in zip(batch[BUCKET].to_pylist(), batch[PAYLOAD], strict=True):
+            assert opened(cell.as_buffer()).column_names == ["hash", "ts"]
             table = rows_of(cell.as_buffer())
             assert table["copy"].to_pylist() == table["ts"].cast(pa.int64()).to_pylist()
             found |= dict.fromkeys(table["hash"].to_pylist(), bucket)

@@ -18,6 +18,8 @@ import pyarrow.compute as pc
 
 _ORIGINAL, _ZONE, _LEAST = b"cepheid.original", b"cepheid.zone", b"cepheid.least"
 """Of a field that was made narrower: the type that it had, its time zone, and the number that was taken from all."""
+_COPY = b"cepheid.copy"
+"""Of a field that is there twice where its cell is opened: the name of its copy."""
 _WIDE = {str(kind): kind for kind in (pa.int16(), pa.int32(), pa.int64())}
 _NARROW = (pa.int8(), pa.int16(), pa.int32())
 _TIME = str(pa.timestamp("us"))
@@ -46,7 +48,7 @@ def narrowed(rows: pa.Table) -> pa.Table:
         kind = min(plain, apart, key=lambda kind: kind.bit_width)
         if kind.bit_width >= field.type.bit_width:
             continue
-        metadata = {_ORIGINAL: _TIME if is_time else str(field.type)}
+        metadata = {**(field.metadata or {}), _ORIGINAL: _TIME if is_time else str(field.type)}
         if is_time and field.type.tz is not None:
             metadata[_ZONE] = field.type.tz
         if kind.bit_width < plain.bit_width:
@@ -54,6 +56,12 @@ def narrowed(rows: pa.Table) -> pa.Table:
             column = pc.subtract(column, number(least, column.type))
         rows = rows.set_column(index, pa.field(field.name, kind, metadata=metadata), column.cast(kind, safe=False))
     return rows
+
+
+def with_copy(rows: pa.Table, name: str, copy: str) -> pa.Table:
+    """Rows that have a column a second time, as whole numbers: the copy is made where their cells are opened."""
+    field = rows.schema.field(name).with_metadata({_COPY: copy})
+    return rows.set_column(rows.schema.get_field_index(name), field, rows[name])
 
 
 def _is_time(kind: pa.DataType) -> bool:
@@ -140,7 +148,11 @@ def opened(cell: pa.Buffer) -> pa.Table:
 
 
 def widened(rows: pa.Table) -> pa.Table:
-    """Rows as they travelled, with the types that they had."""
+    """Rows as they travelled, with the types and copies that they had."""
+    return _with_copies(_widened(rows), rows.schema)
+
+
+def _widened(rows: pa.Table) -> pa.Table:
     for index, field in enumerate(rows.schema):
         if _is_narrow(field):
             kind = _original(field)
@@ -156,6 +168,7 @@ def widened(rows: pa.Table) -> pa.Table:
 def bytes_of(rows: pa.Table) -> int:
     """The bytes that rows will have when they are wide."""
     more = sum(_original(field).bit_width - field.type.bit_width for field in rows.schema if _is_narrow(field))
+    more += 64 * len(_copies(rows.schema))
     return int(rows.nbytes + rows.num_rows * more // 8)
 
 
@@ -170,9 +183,9 @@ def joined(cells: list[pa.Table]) -> pa.Table:
             columns[name] = _joined(name, kind, cells, count)
     others = [name for name in schema.names if name not in columns]
     if others:
-        rest = pa.concat_tables(widened(cell.select(others)) for cell in cells).combine_chunks()
+        rest = pa.concat_tables(_widened(cell.select(others)) for cell in cells).combine_chunks()
         columns |= dict(zip(others, rest.columns, strict=True))
-    return pa.table({name: columns[name] for name in schema.names})
+    return _with_copies(pa.table({name: columns[name] for name in schema.names}), cells[0].schema)
 
 
 def _joined(name: str, kind: pa.DataType, cells: list[pa.Table], count: int) -> pa.Array:
@@ -188,6 +201,17 @@ def _joined(name: str, kind: pa.DataType, cells: list[pa.Table], count: int) -> 
                 place += least
             begin += len(chunk)
     return pa.Array.from_buffers(kind, count, [None, pa.py_buffer(numbers)])
+
+
+def _copies(schema: pa.Schema) -> dict[str, str]:
+    """The columns that have a copy, and its name."""
+    return {field.name: field.metadata[_COPY].decode() for field in schema if _COPY in (field.metadata or {})}
+
+
+def _with_copies(rows: pa.Table, travelled: pa.Schema) -> pa.Table:
+    for name, copy in _copies(travelled).items():
+        rows = rows.append_column(copy, rows[name].cast(pa.int64()))
+    return rows
 
 
 def _is_narrow(field: pa.Field) -> bool:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepheid.spark.cells import cells_of, cut, narrowed, number, numbers_of, plain
+from cepheid.spark.cells import cells_of, cut, narrowed, number, numbers_of, plain, with_copy
 
 BUCKET, PAYLOAD = "__bucket", "__payload"
 PACKED_ROWS = 1 << 19
@@ -91,7 +91,7 @@ class Pack:
 @dataclass(frozen=True)
 class PackByHash(Pack):
     """The same where rows have the hash of their key, so that no column has their buckets, which have these ids. The
-    time that a stream goes by is a copy of a user's column, and made here as well."""
+    time that a stream goes by is a copy of a user's column, and does not travel."""
 
     ids: tuple[int, ...] = (0,)
     hashed: str = ""
@@ -102,8 +102,7 @@ class PackByHash(Pack):
         """The bucket of each row, and the rows."""
         places = np.mod(numbers_of(table[self.hashed]), len(self.ids))
         if self.time is not None:
-            source, copy = self.time
-            table = table.append_column(copy, table[source].cast(pa.int64()))
+            table = with_copy(table, *self.time)
         return np.array(self.ids, np.int64)[places], table
 
 

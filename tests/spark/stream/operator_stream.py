@@ -29,6 +29,7 @@ from cepheid.spark.stream.accounts import COUNTED, COUNTED_OF
 from cepheid.spark.stream.operator import KIND, StreamOperator
 from cepheid.spark.stream.state.bucket import StreamWork
 from cepheid.spark.stream.state.leftovers import LeftoverWork
+from cepheid.spark.stream.state.values import NAME, PIECE, STEP
 from cepheid.spark.stream.time import REASON, TIME
 from cepheid.syntax.tree import PatternTree
 
@@ -50,6 +51,21 @@ def counts_in(output: pd.DataFrame) -> Rows:
     """What the operator counted, by name."""
     counted = output[output[KIND] == "counts"]
     return [dict(zip(COUNTED, counts, strict=True)) for counts in counted[COUNTED_OF]]
+
+
+def kept_in(tester: TwsTester) -> dict[int, Any]:
+    """The values of all buckets, as Spark's tester holds them."""
+    held: dict[int, Any] = tester.handle.map_states[NAME].state
+    return held
+
+
+def rows_kept(tester: TwsTester) -> Rows:
+    """The same as a checkpoint has it."""
+    return [
+        {"bucket": bucket, STEP: step, PIECE: piece, "value": value}
+        for bucket, values in kept_in(tester).items()
+        for (step, piece), (value,) in values.items()
+    ]
 
 
 class OperatorStream:

@@ -15,8 +15,8 @@ pytest.importorskip("pyspark.sql.streaming.tws_tester", reason="Spark's tester o
 
 from spark.rules.rules_stream import RulesStream
 from spark.rules.test_operator import ROWS, TEXTS, a_rule
+from spark.stream.operator_stream import rows_kept
 from spark.stream.row_stream import RowStream
-from spark.stream.test_moving import saved_rows
 from spark.stream.test_operator import BEGIN, SCHEMA, stream_of
 
 from cepheid import Pattern, StateError
@@ -182,7 +182,7 @@ def test_a_history_that_was_not_read_holds_the_buckets_where_they_are() -> None:
 
     def divided() -> list[Any]:
         divide = Divide(stream.tester.processor.work, Layout((0,), (True,)), {0: (0, 1), 1: ()}, "a change")
-        return list(divide(pa.Table.from_pylist(saved_rows(stream.tester.handle)).to_batches()))
+        return list(divide(pa.Table.from_pylist(rows_kept(stream.tester)).to_batches()))
 
     with pytest.raises(StateError, match="no micro-batch has read it"):
         divided()

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
-from spark.stream.operator_stream import OperatorStream
+from spark.stream.operator_stream import OperatorStream, rows_kept
 from spark.stream.test_operator import event, milliseconds, saved_buckets, stream_of, table
 from spark.stream.test_streaming import A_B, NOON, Source, source
 
@@ -25,7 +25,7 @@ from cepheid.spark.stream.moving import Divide, Layout
 from cepheid.spark.stream.state import store as streaming_store
 from cepheid.spark.stream.state.pending import first_words
 from cepheid.spark.stream.state.reader import StateReader
-from cepheid.spark.stream.state.saved import MAPS, SavedBuckets
+from cepheid.spark.stream.state.saved import saved_buckets as checkpointed
 from cepheid.spark.stream.state.totals import totals
 
 __all__ = ["source"]  # a fixture
@@ -211,21 +211,6 @@ def test_parts_of_a_bucket_are_the_bucket(singly: bool) -> None:
     assert expected and answered(parts) == expected
 
 
-def saved_rows(handle: Any) -> list[dict[str, Any]]:
-    """What Spark's tester holds, as a checkpoint would."""
-    rows = [
-        {"bucket": bucket, "variable": "head", "number": 0, "value": value[0]}
-        for bucket, value in handle.value_states["head"].state.items()
-    ]
-    for variable in MAPS:
-        for bucket, values in handle.map_states[variable].state.items():
-            rows += [
-                {"bucket": bucket, "variable": variable, "number": key[0], "value": value[0]}
-                for key, value in values.items()
-            ]
-    return rows
-
-
 @pytest.mark.parametrize(("old", "new", "workers"), [(2, 6, 0), (2, 6, 1), (3, 2, 0), (4, 1, 2)])
 def test_an_operator_takes_over_parts_and_goes_on(old: int, new: int, workers: int) -> None:
     """The same without a JVM: the state moves to more or fewer buckets, in the midst of a stream."""
@@ -244,7 +229,7 @@ def test_an_operator_takes_over_parts_and_goes_on(old: int, new: int, workers: i
     before, after = stream(old), stream(new)
     before.batch(first, milliseconds(0))
     before.batch(second, milliseconds(8))
-    saved = saved_rows(before.tester.handle)
+    saved = rows_kept(before.tester)
     layout = Layout(tuple(range(new)), (True,))
     known = {row["bucket"] for row in saved}
     parts = Layout(tuple(range(old)), (True,)).parts(layout, known)
@@ -273,10 +258,10 @@ def test_an_operator_takes_over_parts_and_goes_on(old: int, new: int, workers: i
 
 def test_rows_of_saved_state_come_in_any_order() -> None:
     rows = [
-        {"bucket": 3, "variable": variable, "number": number, "value": bytearray(f"{variable} {number}".encode())}
-        for variable, number in (("journal", 2), ("head", 0), ("journal", 1), ("base", 0))
+        {"bucket": 3, "step": step, "piece": piece, "value": bytearray(f"{step} {piece}".encode())}
+        for step, piece in ((2, 1), (0, 0), (2, 0), (1, 0), (-1, 0))
     ]
-    state = SavedBuckets().add(rows).buckets[3]
-    assert state.getValueState("head", "").get() == (b"head 0",)
-    assert state.getMapState("journal", "", "").getValue((2,)) == (b"journal 2",)
-    assert state.getMapState("base", "", "").getValue((1,)) is None
+    values = checkpointed(rows)[3]
+    assert values.getValue((0, 0)) == (b"0 0",)
+    assert values.getValue((2, 1)) == (b"2 1",)
+    assert values.getValue((-1, 1)) is None

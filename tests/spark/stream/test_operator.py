@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 pytest.importorskip("pyspark.sql.streaming.tws_tester", reason="Spark's tester of stateful operators came with 4.2")
 
-from spark.stream.operator_stream import OperatorStream
+from spark.stream.operator_stream import OperatorStream, kept_in, rows_kept
 from syntax.strategies import patterns
 
 from cepheid import Pattern, skip
@@ -23,9 +23,10 @@ from cepheid.spark.stream.accounts import COUNTED
 from cepheid.spark.stream.checkpoint.identity import Identity
 from cepheid.spark.stream.state import store as streaming_store
 from cepheid.spark.stream.state.bucket import BucketRuns
-from cepheid.spark.stream.state.saved import MAPS, SavedBucket
+from cepheid.spark.stream.state.saved import SavedValues
+from cepheid.spark.stream.state.saved import saved_buckets as checkpointed
 from cepheid.spark.stream.state.store import BucketStore
-from cepheid.spark.stream.state.variables import Variables
+from cepheid.spark.stream.state.values import BASE, HEAD
 from cepheid.syntax.tree import EventCount, PatternTree
 from cepheid.syntax.windows import lengths
 
@@ -251,10 +252,10 @@ def test_keys_that_are_over_are_forgotten() -> None:
         assert stream.counts[-1]["runs"] <= 2 * 20 + 1_100
 
 
-def saved(stream: OperatorStream) -> tuple[bytes, dict[Any, Any]]:
-    [head] = stream.tester.handle.value_states["head"].state.values()
-    [journal] = stream.tester.handle.map_states["journal"].state.values()
-    return head[0], journal
+def saved(stream: OperatorStream) -> dict[Any, Any]:
+    """The values of the only bucket."""
+    [values] = kept_in(stream.tester).values()
+    return values
 
 
 def damaged(stream: OperatorStream) -> None:
@@ -269,23 +270,23 @@ def test_damaged_state_is_noticed() -> None:
         return stream
 
     stream = new()
-    _, journal = saved(stream)
-    [(step, (entry,))] = journal.items()
-    journal[step] = (entry[:-3],)
+    values, step = saved(stream), (1, 0)
+    (entry,) = values[step]
+    values[step] = (entry[:-3],)
     with pytest.raises(StateError, match=r"incomplete: a piece of step 1 in the journal of bucket 0 is missing"):
         damaged(stream)
     for length, told in ((0, "damaged"), (15, "damaged"), (25, "missing")):  # not even a header
-        journal[step] = (entry[:length],)
+        values[step] = (entry[:length],)
         with pytest.raises(StateError, match=rf"step 1 in the journal of bucket 0 is {told}"):
             damaged(stream)
-    journal[step] = (entry[:60] + bytes([entry[60] ^ 1]) + entry[61:],)
+    values[step] = (entry[:60] + bytes([entry[60] ^ 1]) + entry[61:],)
     with pytest.raises(StateError, match=r"step 1 in the journal of bucket 0 is damaged"):
         damaged(stream)
-    del journal[step]
+    del values[step]
     with pytest.raises(StateError, match=r"incomplete: step 1 in the journal of bucket 0 is missing"):
         damaged(stream)
     stream = new()
-    stream.tester.handle.value_states["head"].state = {0: (b"something else",)}
+    saved(stream)[HEAD, 0] = (b"something else",)
     with pytest.raises(StateError, match=r"the state of bucket 0 is damaged"):
         damaged(stream)
 
@@ -295,12 +296,12 @@ def test_a_damaged_base_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streaming_store, "PIECE", 1_000)
     stream = stream_of(A_B.tree, buckets=1)
     stream.batch(table([event(1, number, "a", key=f"k{number}") for number in range(9)]), 0)
-    [base] = stream.tester.handle.map_states["base"].state.values()
-    good = dict(base)
+    base = saved(stream)
+    good = {place: value for place, value in base.items() if place[0] == BASE}
     assert len(good) > 1
     [first, last] = [min(good), max(good)]
     for piece, spoilt, told in (
-        (last, good[last][0][:-1], "the base of bucket 0 is damaged: its checksum does not fit"),
+        (last, good[last][0][:-1], "incomplete: a piece of the base of bucket 0 is missing"),
         (first, b"", "the base of bucket 0 is damaged"),
         (last, good[last][0][:-1] + bytes([good[last][0][-1] ^ 1]), "the base of bucket 0 is damaged"),
         (last, None, "incomplete: a piece of the base of bucket 0 is missing"),
@@ -322,20 +323,19 @@ def test_a_missing_piece_of_an_entry_is_noticed(piece: int, monkeypatch: pytest.
     monkeypatch.setattr(streaming_store, "PIECE", piece)
     stream = stream_of(A_B.tree, buckets=1)
     stream.batch(table([event(1, number, "a", key=f"k{number}") for number in range(9)]), 0)
-    _, journal = saved(stream)
-    good = dict(journal)
+    journal = saved(stream)
+    good = {place: value for place, value in journal.items() if place[0] == 1}
     assert len(good) > 2
-    for key, (value,) in good.items():
-        if key[0] < 0:
-            journal.clear()
+    for place, (value,) in good.items():
+        if place[1]:
             journal.update(good)
-            del journal[key]
+            del journal[place]
             with pytest.raises(
                 StateError, match=r"incomplete: a piece of step 1 in the journal of bucket 0 is missing"
             ):
                 damaged(stream)
         journal.update(good)
-        journal[key] = (value[:-1] + bytes([value[-1] ^ 1]),)
+        journal[place] = (value[:-1] + bytes([value[-1] ^ 1]),)
         with pytest.raises(StateError, match=r"step 1 in the journal of bucket 0 is (damaged|missing)"):
             damaged(stream)
     journal.update(good)
@@ -362,7 +362,7 @@ def test_a_journal_of_many_small_steps_gives_way_to_a_base(monkeypatch: pytest.M
     lengths = []
     for second in range(1, 13):
         stream.batch(table([event(second, second, "a")]), 0)
-        lengths.append(len(stream.tester.handle.map_states["journal"].state[0]))
+        lengths.append(sum(step > 0 for step, _ in saved(stream)))
     assert lengths == [1, 2, 3, 4, 1, 2, 3, 4, 5, 1, 2, 3]  # the entry of the step that wrote the base is one of them
     stream.batch(table([event(13, 13, "b")]), milliseconds(12))
     stream.batch(table([]), milliseconds(14))
@@ -393,11 +393,9 @@ def test_a_neighbours_steps_are_there_though_a_base_has_replaced_them(
 def test_a_step_that_was_not_committed_is_forgotten() -> None:
     stream = stream_of(A_B.tree, buckets=1)
     stream.batch(table([event(1, 1, "a")]), 0)
-    states = [*stream.tester.handle.value_states.values(), *stream.tester.handle.map_states.values()]
-    committed = [{key: dict(v) if isinstance(v, dict) else v for key, v in state.state.items()} for state in states]
-    stream.batch(table([event(2, 2, "a")]), 0)  # the task fails behind this; Spark goes back to what was committed
-    for state, before in zip(states, committed, strict=True):
-        state.state = before
+    committed = {bucket: dict(values) for bucket, values in kept_in(stream.tester).items()}
+    stream.batch(table([event(2, 2, "a")]), 0)  # the task fails after this; Spark goes back to what was committed
+    kept_in(stream.tester).update(committed)
     stream.batch(table([event(5, 3, "b")]), 0)
     stream.batch(table([]), milliseconds(20))
     assert [(m["a"]["id"], m["b"]["id"]) for m in stream.found["matches"]] == [(1, 3)]
@@ -555,14 +553,7 @@ def saved_buckets(stream: OperatorStream) -> list[BucketRuns]:
     """The state as a checkpoint has it; what is in memory is not used, and stays."""
     in_memory = dict(streaming_store._MEMORY)
     streaming_store._MEMORY.clear()
-    found = []
-    for number in range(stream.buckets):
-        saved = SavedBucket()
-        head = stream.tester.handle.value_states["head"].state.get(number)
-        saved.values["head"] = {} if head is None else {0: head[0]}
-        for name in MAPS:
-            values = stream.tester.handle.map_states[name].state.get(number, {})
-            saved.values[name] = {key[0]: value[0] for key, value in values.items()}
-        found.append(BucketStore(Variables(saved), stream.work).load(number)[1])
+    saved = {number: SavedValues() for number in range(stream.buckets)} | checkpointed(rows_kept(stream.tester))
+    found = [BucketStore(values, stream.work).load(number)[1] for number, values in saved.items()]
     streaming_store._MEMORY.update(in_memory)
     return found

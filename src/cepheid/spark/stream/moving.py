@@ -39,9 +39,8 @@ from cepheid.spark.stream.checkpoint.layout import MOVED, Checkpoint, Moving
 from cepheid.spark.stream.query import refuse_another
 from cepheid.spark.stream.state.moved import cells_of
 from cepheid.spark.stream.state.pending import BucketWork, first_words
-from cepheid.spark.stream.state.saved import SavedBuckets, heads, saved_rows
+from cepheid.spark.stream.state.saved import heads, saved_buckets, saved_rows
 from cepheid.spark.stream.state.store import BucketStore, owner_of
-from cepheid.spark.stream.state.variables import Variables
 
 
 class MovablePlan(Protocol):
@@ -99,11 +98,9 @@ class Divide:
     name: str
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        saved = SavedBuckets()
-        for batch in batches:
-            saved.add(batch.to_pylist())
-        for number, state in saved.buckets.items():
-            bucket = BucketStore(Variables(state), self.work).load(number)[1]
+        rows = (row for batch in batches for row in batch.to_pylist())
+        for number, values in saved_buckets(rows).items():
+            bucket = BucketStore(values, self.work).load(number)[1]
             if bucket.awaits_history:
                 raise StateError(
                     "a history was brought to rules of this checkpoint, and no micro-batch has read it.\n"

@@ -28,7 +28,7 @@ from cepheid.spark.stream.poison import Handled, handle
 from cepheid.spark.stream.state.format import MAGIC, table_bytes
 from cepheid.spark.stream.state.pending import Bucket, BucketWork
 from cepheid.spark.stream.state.store import BucketStore, Head, Saved
-from cepheid.spark.stream.state.variables import Variables
+from cepheid.spark.stream.state.values import Values, values_of
 from cepheid.spark.stream.time import REASON, REASONS, TIME, from_spark, timer_for, watermark_after
 
 KIND = "__kind"
@@ -64,14 +64,14 @@ class StreamOperator(StatefulProcessor):
         return _travelled, (zlib.compress(pickle.dumps(self.work), 1),)
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        self.begin(handle, Variables(handle))
+        self.begin(handle, values_of(handle))
 
-    def begin(self, handle: StatefulProcessorHandle, variables: Variables) -> None:
-        """Go to work with state variables that are declared (see `shipped_operator`)."""
+    def begin(self, handle: StatefulProcessorHandle, values: Values) -> None:
+        """Go to work with a state variable that is declared (see `shipped_operator`)."""
         take_code()
         settle(type(self).__name__)
         self.handle = handle
-        self.store = BucketStore(variables, self.work)
+        self.store = BucketStore(values, self.work)
 
     def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:
         cells = [cell for frame in rows for cell in frame.iloc[:, -1]]  # pandas renames columns

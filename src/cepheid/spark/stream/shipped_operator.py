@@ -4,9 +4,9 @@ In: what the workers must know. Out: what `transformWithStateInPandas` takes. Ma
 `rules.stream_plan`.
 
 Whenever a query starts, Spark starts a Python process of its own beside the driver, only to ask the operator for its
-state variables. An operator that is pickled by its name would make that process import pandas, numba, pyarrow and this
+state variable. An operator that is pickled by its name would make that process import pandas, numba, pyarrow and this
 package: more than a CPU second for nothing, at every start. So this class is written out whole (this module is pickled
-by value, like `spark.shipping`), it declares the variables by itself, and the operator is read when the first rows or
+by value, like `spark.shipping`), it declares the variable by itself, and the operator is read when the first rows or
 the first timer of a task come. A task without either never reads it.
 
 What runs here must import nothing but pyspark: a test looks at the modules that such a process has.
@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark import cloudpickle
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from cepheid.spark.stream.state.variables import Variables
+from cepheid.spark.stream.state.values import values_of
 
 if TYPE_CHECKING:
     from cepheid.spark.stream.operator import StreamOperator
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class ShippedOperator(StatefulProcessor):
-    """Declares the state variables, and leaves everything else to the operator that it carries."""
+    """Declares the state variable, and leaves everything else to the operator that it carries."""
 
     def __init__(self, work: BucketWork[Any]) -> None:
         from cepheid.spark.stream.operator import StreamOperator
@@ -40,7 +40,7 @@ class ShippedOperator(StatefulProcessor):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self.handle = handle
-        self.variables = Variables(handle)
+        self.values = values_of(handle)
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:
         return self._operator().handleInputRows(key, rows, timerValues)
@@ -54,7 +54,7 @@ class ShippedOperator(StatefulProcessor):
     def _operator(self) -> StreamOperator:
         if self.read is None:
             operator: StreamOperator = pickle.loads(self.written)
-            operator.begin(self.handle, self.variables)
+            operator.begin(self.handle, self.values)
             self.read = operator
         return self.read
 

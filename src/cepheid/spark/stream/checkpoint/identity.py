@@ -17,8 +17,8 @@ from typing import Any
 
 from cepheid.errors import StateError
 
-FORMAT = 2
-"""Of the identity and of what is kept beside it. Format 1 had names in it."""
+FORMAT = 3
+"""Of the identity and of what is kept beside it. Format 1 had names in it; state of format 2 is in three variables."""
 
 _CALLED = {
     "pattern": "the pattern",
@@ -32,8 +32,6 @@ _CALLED = {
     "time": "the time",
     "leftovers": "what else is looked for",
 }
-_OPTIONAL = ("leftovers",)
-"""What identities had from a later version on."""
 _ANEW = "start with a new checkpoint, and with the events that\n  still matter read again from the source."
 
 
@@ -71,7 +69,7 @@ class Identity:
             known = json.loads(saved)
             if isinstance(known, dict) and known.get("format", 1) != FORMAT and "pattern" in known:
                 raise _of_another_version(known.get("format", 1), what)
-            values = {name: known[name] for name in names if name in known or name not in _OPTIONAL}
+            values = {name: known[name] for name in names}
             given: dict[str, Any] = {
                 n: tuple(value) if isinstance(value, list) else value for n, value in values.items()
             }

@@ -150,8 +150,7 @@ class Checkpoint:
             return None
         what = f"the change of the checkpoint {self.path!r}"
         before, after = (Identity.from_json(line, what) for line in lines[1:3])
-        # an earlier version did not note the number: it changed states of one key only
-        return Moving(lines[0], before, after, int(lines[3]) if len(lines) > 3 else len(after.buckets))
+        return Moving(lines[0], before, after, int(lines[3]))
 
     def move(self, lines: DataFrame) -> None:
         """Let the control source bring parts of buckets: in one file, which is there as a whole or not at all."""

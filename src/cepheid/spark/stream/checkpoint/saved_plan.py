@@ -108,16 +108,16 @@ def any_kept_plan(checkpoint: Checkpoint) -> StreamPlan | RowStreamPlan:
 
 def kept_text(checkpoint: Checkpoint) -> dict[str, Any]:
     """What a checkpoint keeps of its plan, refused if that does not suffice to read the state."""
+    checkpoint.identity()  # refused if another version wrote it
     text = checkpoint.kept_plan()
     with damage_told(checkpoint):
         kept: dict[str, Any] = {} if text is None else json.loads(text)
-        is_enough = text is not None and kept.keys() != {"clause"}  # an earlier version kept the clause alone
-        if is_enough and "schema" not in kept:
+        if text is not None and "schema" not in kept:
             raise KeyError("schema")
-    if not is_enough:
+    if text is None:
         raise StateError(
-            f"the checkpoint {checkpoint.path!r} does not keep its pattern: a condition is a Spark Column, its "
-            "elements have keys of their own, or an earlier version wrote it.\n"
+            f"the checkpoint {checkpoint.path!r} does not keep its pattern: a condition is a Spark Column, or "
+            "its elements have keys of their own.\n"
             "  Use what match() returned for the stream: StateReader(found, …), found.migrate(…)."
         )
     return kept

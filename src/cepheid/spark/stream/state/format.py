@@ -18,10 +18,7 @@ import pyarrow as pa
 from cepheid.errors import StateError
 
 MAGIC = b"CEPHSTR\n"
-FORMAT = 3
-READABLE = (1, 2, FORMAT)
-"""In format 1 the events of a journal are no cells, but Arrow IPC with the types that they have. Before format 3 each
-entry of a journal is in one piece."""
+FORMAT = 4
 _HEADER = len(MAGIC) + 12
 """Where the header begins."""
 
@@ -40,7 +37,7 @@ def read(saved: bytes, what: str) -> tuple[dict[str, Any], list[bytes]]:
         raise _damaged(saved, what)
     end = _end_of_header(saved)
     head = json.loads(saved[_HEADER:end])
-    if head["format"] not in READABLE:
+    if head["format"] != FORMAT:
         raise StateError(
             f"{what} has format {head['format']}, this version of Cepheid reads format {FORMAT}.\n"
             "  Use the version of Cepheid that wrote it, or start with a new checkpoint."
@@ -52,7 +49,7 @@ def read(saved: bytes, what: str) -> tuple[dict[str, Any], list[bytes]]:
     return head, parts
 
 
-def length_of(beginning: bytes, what: str) -> int:
+def length_of(beginning: bytes | bytearray, what: str) -> int:
     """How many bytes were written, of which the first ones are known; at least so many, if the header does not end
     among them."""
     if len(beginning) < _HEADER:
@@ -66,11 +63,11 @@ def length_of(beginning: bytes, what: str) -> int:
         raise _damaged(beginning, what) from None
 
 
-def _end_of_header(saved: bytes) -> int:
+def _end_of_header(saved: bytes | bytearray) -> int:
     return _HEADER + int.from_bytes(saved[_HEADER - 8 : _HEADER], "little")
 
 
-def _damaged(saved: bytes, what: str) -> StateError:
+def _damaged(saved: bytes | bytearray, what: str) -> StateError:
     return StateError(
         f"{what} is damaged: its checksum does not fit its {len(saved)} bytes.\n"
         "  Restore the checkpoint from a complete copy, or start with a new checkpoint."

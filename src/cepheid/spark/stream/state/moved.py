@@ -33,10 +33,9 @@ def parts_of(cells: Sequence[bytes], what: str) -> list[bytes]:
     counts: set[int] = set()
     for cell in cells:
         head, (piece,) = read(cell, what)
-        part = head.get("part", 0)  # a single one, as an earlier version wrote it
-        pieces.setdefault(part, {})[head["piece"]] = piece
-        expected[part] = head["pieces"]
-        counts.add(head.get("of", 1))
+        pieces.setdefault(head["part"], {})[head["piece"]] = piece
+        expected[head["part"]] = head["pieces"]
+        counts.add(head["of"])
     if counts != {len(pieces)} or any(len(own) != expected[part] for part, own in pieces.items()):
         raise StateError(
             f"the checkpoint is incomplete: a piece of {what} is missing.\n"

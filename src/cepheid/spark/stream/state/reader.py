@@ -21,10 +21,9 @@ from cepheid.spark.stream.checkpoint.layout import Checkpoint
 from cepheid.spark.stream.checkpoint.saved_plan import kept_plan
 from cepheid.spark.stream.found import FoundInStream
 from cepheid.spark.stream.state.bucket import BucketRuns
-from cepheid.spark.stream.state.saved import SavedBuckets, saved_rows
+from cepheid.spark.stream.state.saved import saved_buckets, saved_rows
 from cepheid.spark.stream.state.store import BucketStore
 from cepheid.spark.stream.state.totals import Totals, totals
-from cepheid.spark.stream.state.variables import Variables
 
 SHOWN = 1_000
 """Partial matches of one cohort that are listed, at most."""
@@ -120,8 +119,8 @@ class StateReader:
         """All buckets, restored."""
         rows = [row.asDict() for row in saved_rows(self._session, self._checkpoint).collect()]
         work = self._plan.work(self._timeouts)
-        for number, state in SavedBuckets().add(rows).buckets.items():
-            yield BucketStore(Variables(state), work).load(number)[1]
+        for number, values in saved_buckets(rows).items():
+            yield BucketStore(values, work).load(number)[1]
 
 
 __all__ = ["StateReader"]

@@ -1,7 +1,7 @@
-"""The state variables of buckets as a checkpoint holds them: read only, in the form in which `store` asks for them.
+"""The values of buckets as a checkpoint holds them: read only, in the form in which `store` asks for them.
 
-In: a session and the path of a checkpoint. Out: rows of (bucket, variable, number, value), and buckets made of them.
-Called by whatever looks at state or moves it; needs no query.
+In: a session and the path of a checkpoint. Out: rows of (bucket, step, piece, value), and buckets made of them. Called
+by whatever looks at state or moves it; needs no query.
 """
 
 from __future__ import annotations
@@ -11,89 +11,48 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
 
 from cepheid.spark.pack_workers import BUCKET
-
-HEAD, MAPS = "head", {"base": "piece", "journal": "step"}
-"""The variables, and what numbers the values of those that have several."""
+from cepheid.spark.stream.state.values import HEAD, NAME, PIECE, STEP
 
 
 def saved_rows(session: SparkSession, checkpoint: str) -> DataFrame:
     """All state of all buckets, as it was committed last."""
-    rows = heads(session, checkpoint)
-    for name, number in MAPS.items():
-        values = _variable(session, checkpoint, name)
-        rows = rows.unionByName(_rows(values, name, F.col(f"user_map_key.{number}"), F.col("user_map_value.value")))
-    return rows
+    values = session.read.format("statestore").option("stateVarName", NAME).load(checkpoint)
+    return values.select(
+        F.col(f"key.{BUCKET}").alias("bucket"),
+        F.col(f"user_map_key.{STEP}").alias(STEP),
+        F.col(f"user_map_key.{PIECE}").alias(PIECE),
+        F.col("user_map_value.value").alias("value"),
+    )
 
 
 def heads(session: SparkSession, checkpoint: str) -> DataFrame:
     """The heads alone, which are small."""
-    return _rows(_variable(session, checkpoint, HEAD), HEAD, F.lit(0), F.col("value.value"))
+    return saved_rows(session, checkpoint).where(F.col(STEP) == HEAD)
 
 
-def _rows(values: DataFrame, name: str, number: Any, value: Any) -> DataFrame:
-    return values.select(
-        F.col(f"key.{BUCKET}").alias("bucket"),
-        F.lit(name).alias("variable"),
-        number.cast("bigint").alias("number"),
-        value.alias("value"),
-    )
-
-
-def _variable(session: SparkSession, checkpoint: str, name: str) -> DataFrame:
-    return session.read.format("statestore").option("stateVarName", name).load(checkpoint)
-
-
-class SavedBuckets:
-    """The state variables of some buckets."""
+class SavedValues:
+    """The values of one bucket."""
 
     def __init__(self) -> None:
-        self.buckets: dict[int, SavedBucket] = {}
+        self.values: dict[tuple[int, int], bytes] = {}
 
-    def add(self, rows: Iterable[Mapping[str, Any]]) -> SavedBuckets:
-        """Rows of saved state, in any order."""
-        for row in rows:
-            values = self.buckets.setdefault(row["bucket"], SavedBucket()).values
-            values[row["variable"]][row["number"]] = bytes(row["value"])
-        return self
-
-
-class SavedBucket:
-    """The state variables of one bucket."""
-
-    def __init__(self) -> None:
-        self.values: dict[str, dict[int, bytes]] = {name: {} for name in (HEAD, *MAPS)}
-
-    def getValueState(self, name: str, schema: StructType) -> SavedVariable:
-        return SavedVariable(self.values[name])
-
-    def getMapState(self, name: str, key_schema: StructType, schema: StructType) -> SavedVariable:
-        return SavedVariable(self.values[name])
-
-
-class SavedVariable:
-    """A state variable with one value, or with one for each number."""
-
-    def __init__(self, values: dict[int, bytes]) -> None:
-        self.values = values
-
-    def get(self) -> tuple[bytes] | None:
-        return self.getValue((0,))
-
-    def getValue(self, key: tuple[int]) -> tuple[bytes] | None:
-        found = self.values.get(key[0])
+    def getValue(self, place: tuple[int, int]) -> tuple[bytes] | None:
+        found = self.values.get(place)
         return None if found is None else (found,)
 
-    def update(self, value: tuple[bytes]) -> None:
-        raise AssertionError("a checkpoint is only read here")
-
-    def updateValue(self, key: tuple[int], value: tuple[bytes]) -> None:
-        raise AssertionError("a checkpoint is only read here")
-
-    def removeKey(self, key: tuple[int]) -> None:
+    def updateValue(self, place: tuple[int, int], value: tuple[bytes]) -> None:
         raise AssertionError("a checkpoint is only read here")
 
     def clear(self) -> None:
         raise AssertionError("a checkpoint is only read here")
+
+
+def saved_buckets(rows: Iterable[Mapping[str, Any]]) -> dict[int, SavedValues]:
+    """The buckets that some rows of saved state make, in any order."""
+    buckets: dict[int, SavedValues] = {}
+    for row in rows:
+        values = buckets.setdefault(row["bucket"], SavedValues()).values
+        values[row[STEP], row[PIECE]] = bytes(row["value"])
+    return buckets

@@ -1,13 +1,13 @@
 """How a bucket is kept in Spark's state store, at a cost that follows what a micro-batch brings.
 
-In: the state variables of a stateful processor. Out: the live bucket, as it was when the last micro-batch was
-committed. Called by `operator`, and by `reader` with a checkpoint that is only read.
+In: the values of a bucket in Spark's state store (`values`). Out: the live bucket, as it was when the last micro-batch
+was committed. Called by `operator`, and by `reader` with a checkpoint that is only read.
 
 What is kept of a bucket:
 
-* a *base*: all of the bucket at some moment, in pieces;
-* a *journal*: the events that came since, one entry for each step, in pieces as well. Handling them anew gives the
-  bucket as it is, since what the engine does depends on events and time only, not on how they are split into steps;
+* a *base*: all of the bucket at some moment;
+* a *journal*: the events that came since, one entry for each step. Handling them anew gives the bucket as it is, since
+  what the engine does depends on events and time only, not on how they are split into steps;
 * a *head*: how far the watermark is, which entries count, the next timer, and what the state belongs to.
 
 A step writes the events that it brings and the head, nothing else. When the journal has grown as large as the base, or
@@ -28,7 +28,6 @@ import uuid
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import count
 from typing import Any, Generic, cast
 
 import pyarrow as pa
@@ -41,12 +40,13 @@ from cepheid.spark.stream.state.format import length_of, read, written
 from cepheid.spark.stream.state.moved import parts_of, put_together
 from cepheid.spark.stream.state.neighbours import Left, Step, is_worth_leaving
 from cepheid.spark.stream.state.pending import AnyBucket, Bucket, BucketWork
-from cepheid.spark.stream.state.variables import Variables
+from cepheid.spark.stream.state.values import BASE, HEAD, Values
 from cepheid.spark.stream.state.whole import Whole
 from cepheid.spark.stream.time import REASON
 
 PIECE = LIGHT
-"""Bytes of a base or an entry in one value of the state store."""
+"""Bytes of a base or an entry at one place of the state store."""
+_OF_HEAD = (HEAD, 0)
 SMALL_JOURNAL = 16 << 20
 """Bytes: a journal up to this size is not worth a new base, unless it has too many steps."""
 LONG_JOURNAL = 512
@@ -66,15 +66,14 @@ class Head:
     """The name of the last step."""
     watermark: int
     base_step: int
-    base_pieces: int
     base_bytes: int
     journal_bytes: int
     timer: int | None
     """When the bucket is to be looked at next, in milliseconds."""
     ended: bool
-    runs: int = 0
+    runs: int
     """Live runs and pending events after this step: counts say by how much they have changed since."""
-    pending: int = 0
+    pending: int
 
     @property
     def last(self) -> Step:
@@ -106,15 +105,14 @@ _MEMORY: OrderedDict[str, _Remembered] = OrderedDict()
 
 
 class BucketStore(Generic[AnyBucket]):
-    """Reads and writes the bucket that the state variables speak of."""
+    """Reads and writes the bucket that the values speak of."""
 
-    def __init__(self, variables: Variables, work: BucketWork[AnyBucket]) -> None:
-        self.work = work
-        self.head, self.base, self.journal = variables.head, variables.base, variables.journal
+    def __init__(self, values: Values, work: BucketWork[AnyBucket]) -> None:
+        self.values, self.work = values, work
 
     def load(self, bucket_id: int) -> tuple[Head, AnyBucket]:
         """The bucket as it was committed last, or an empty one."""
-        saved = self.head.get()
+        saved = self.values.getValue(_OF_HEAD)
         if saved is None:
             return _unborn(), self.work.new_bucket()
         head = head_of(bytes(saved[0]), bucket_id, self.work.identity)
@@ -123,7 +121,7 @@ class BucketStore(Generic[AnyBucket]):
     def taken_over(self, bucket_id: int, moved: list[bytes]) -> tuple[Head, Callable[[], AnyBucket]]:
         """The head of a bucket whose state is replaced by parts of others (see `moving`), and what makes the new one;
         `save` it anew."""
-        saved = self.head.get()
+        saved = self.values.getValue(_OF_HEAD)
         head = _unborn() if saved is None else head_of(bytes(saved[0]), bucket_id)
         what = f"what was moved to bucket {bucket_id}"
         parts = parts_of(moved, what)
@@ -143,25 +141,23 @@ class BucketStore(Generic[AnyBucket]):
         step, name = head.step + 1, uuid.uuid4().hex
         names = {"name": name, "previous": head.name}
         entry = written(names, brought)
-        base_step, pieces, base_bytes = head.base_step, head.base_pieces, head.base_bytes
+        base_step, base_bytes = head.base_step, head.base_bytes
         journal_bytes = head.journal_bytes + len(entry)
         size = len(entry)
         is_large = journal_bytes > max(SMALL_JOURNAL, base_bytes) or step - base_step > LONG_JOURNAL
         if is_large or ended or anew:
-            saved = bucket.to_bytes()
-            pieces, base_bytes = self._write_base(saved, pieces), len(saved)
-            self.journal.clear()
-            base_step, journal_bytes, size = step, 0, base_bytes
+            base = bucket.to_bytes()
+            self.values.clear()
+            self._write(BASE, base)
+            base_step, base_bytes, journal_bytes, size = step, len(base), 0, len(base)
         kept = entry if journal_bytes else written(names, [])  # a new base has what the step brought
-        for piece, begin in enumerate(range(0, len(kept), PIECE)):
-            self.journal.updateValue((_place(step, piece),), (kept[begin : begin + PIECE],))
+        self._write(step, kept)
         new = Head(
             head.birth,
             step,
             name,
             bucket.watermark,
             base_step,
-            pieces,
             base_bytes,
             journal_bytes,
             timer,
@@ -170,7 +166,7 @@ class BucketStore(Generic[AnyBucket]):
             bucket.pending_events,
         )
         saved_head = written(dataclasses.asdict(new), [self.work.identity.encode()])
-        self.head.update((saved_head,))
+        self.values.updateValue(_OF_HEAD, (saved_head,))
         if not ended:
             self._leave(new, head.name, bucket, entry, not anew)
         _remember(self.work.start, new, bucket)
@@ -220,11 +216,8 @@ class BucketStore(Generic[AnyBucket]):
         """The bucket as it was committed last, read from the store."""
         bucket = self.work.new_bucket()
         if head.base_step:
-            pieces = [self.base.getValue((piece,)) for piece in range(head.base_pieces)]
-            if any(piece is None for piece in pieces):
-                raise _missing(f"a piece of the base of bucket {bucket_id}")
-            saved = b"".join(bytes(piece[0]) for piece in pieces if piece is not None)
-            bucket = self.work.saved_bucket(saved, f"the base of bucket {bucket_id}")
+            what = f"the base of bucket {bucket_id}"
+            bucket = self.work.saved_bucket(self._read(BASE, what), what)
         _replay(bucket, self._brought(head.base_step + 1, head, bucket_id), head.watermark)
         return bucket
 
@@ -234,29 +227,23 @@ class BucketStore(Generic[AnyBucket]):
 
     def _entry(self, step: int, bucket_id: int) -> tuple[dict[str, Any], list[bytes]]:
         what = f"step {step} in the journal of bucket {bucket_id}"
-        entry = b""
-        for piece in count():
-            saved = self.journal.getValue((_place(step, piece),))
+        return read(self._read(step, what), what)
+
+    def _write(self, step: int, value: bytes) -> None:
+        """Write a value in pieces."""
+        for piece, begin in enumerate(range(0, len(value), PIECE)):
+            self.values.updateValue((step, piece), (value[begin : begin + PIECE],))
+
+    def _read(self, step: int, what: str) -> bytes:
+        """The value that was written in pieces."""
+        value, pieces = bytearray(), 0
+        while not pieces or len(value) < length_of(value, what):
+            saved = self.values.getValue((step, pieces))
             if saved is None:
-                raise _missing(what if piece == 0 else f"a piece of {what}")
-            entry += bytes(saved[0])
-            if len(entry) >= length_of(entry, what):
-                break
-        return read(entry, what)
-
-    def _write_base(self, saved: bytes, old_pieces: int) -> int:
-        pieces = range(0, len(saved), PIECE)
-        for number, begin in enumerate(pieces):
-            self.base.updateValue((number,), (saved[begin : begin + PIECE],))
-        for number in range(len(pieces), old_pieces):
-            self.base.removeKey((number,))
-        return len(pieces)
-
-
-def _place(step: int, piece: int) -> int:
-    """The number of a piece of an entry in the journal. The first one has that of its step: an entry in one piece is
-    what an earlier version wrote."""
-    return step if piece == 0 else -(step << 20 | piece)
+                raise _missing(f"a piece of {what}" if pieces else what)
+            value += saved[0]
+            pieces += 1
+        return bytes(value)
 
 
 def head_of(saved: bytes, bucket_id: int, identity: str | None = None) -> Head:
@@ -287,7 +274,7 @@ def _replay(bucket: Bucket, brought: list[list[bytes]], watermark: int) -> None:
 
 def _unborn() -> Head:
     """The head of a bucket that was never written."""
-    return Head(uuid.uuid4().hex, 0, "", -1, 0, 0, 0, 0, None, False)
+    return Head(uuid.uuid4().hex, 0, "", -1, 0, 0, 0, None, False, 0, 0)
 
 
 def _missing(what: str) -> StateError:
