@@ -161,6 +161,32 @@ def test_only_two_whole_buckets_stay(place: Path) -> None:
     assert sorted(int(file.suffix[1:]) for file in place.iterdir()) == [18, 19]
 
 
+def test_the_file_of_an_earlier_step_is_written_over(place: Path) -> None:
+    leave_whole(1, "n1", "", np.arange(1000))
+    file = (place / "b.1").stat().st_ino
+    leave_whole(2, "n2", "n1", "second")
+    leave_whole(3, "n3", "n2", "shorter")
+    assert (place / "b.3").stat().st_ino == file
+    assert since(None, (1, "n1")) is None
+    assert since(None, (2, "n2")) == ["second"]
+    assert since(None, (3, "n3")) == ["shorter"]
+
+
+@pytest.mark.parametrize("later", [6, 7], ids=["another one", "this one"])
+def test_a_file_that_is_written_over_while_it_is_read_is_not_used(later: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A task that nobody waits for any more may still read while its bucket goes on."""
+    leave_whole(5, "x", "", "the bucket")
+    fromfile = np.fromfile
+
+    def slow(*given: Any) -> Any:
+        memory = fromfile(*given)
+        leave_whole(later, "later", "", "another bucket")
+        return memory
+
+    monkeypatch.setattr(np, "fromfile", slow)
+    assert since(None, (5, "x")) == (None if later == 7 else ["the bucket"])
+
+
 def test_a_large_bucket_is_worth_leaving_only_after_a_large_step(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(neighbours, "SMALL", 1 << 20)  # other tests' workers change both
     monkeypatch.setattr(neighbours, "WORTH", 16)

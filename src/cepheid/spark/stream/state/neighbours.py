@@ -13,7 +13,9 @@ the step before, and `since` follows these names from the step that Spark has co
 worker knows, or to a whole bucket. A file of an attempt that failed, of an earlier start or of another query has
 another name. A whole bucket is used by the start of the query that left it and by no other, as are buckets in memory,
 which it is a copy of. A file that is missing, damaged or half written breaks the chain, and so does a step after which
-handling its events once more would not give the bucket as it is: its entry is not left.
+handling its events once more would not give the bucket as it is: its entry is not left. A file that is written over
+for a later step loses its name first. So what was read is what the name stood for, if the name still stands for the
+same file afterwards, and otherwise it counts as missing.
 
 The files lie where Spark keeps the files of its shuffles on this machine, in a directory for its user alone, and go
 with them. Those of queries that have ended go within an hour or so, if others run.
@@ -45,8 +47,8 @@ SMALL = 1 << 20
 """Bytes of a whole bucket that is always worth leaving."""
 WORTH = 16
 """A whole bucket is worth leaving up to so many times the bytes of the entry. With 1.4 MB of events, handling them once
-more takes 0.8 of the time of a step; to leave a bucket of 10 MB takes 0.24 of it, and to take it over 0.09. If every
-second step goes to another worker, a bucket of 28 MB would cost as much as handling the events again."""
+more takes 0.8 of the time of a step; to leave a bucket of 10 MB takes 0.13 of it, and to take it over as much. If every
+second step goes to another worker, a bucket of 20 MB would cost as much as handling the events again."""
 _DIRECTORY = "cepheid-steps"
 _OLD = 3_600
 """Seconds after which nobody asks for a file any more."""
@@ -103,18 +105,23 @@ def leave_whole(step: Step, previous: str, start: str, whole: Whole) -> None:
 
 
 def _leave(step: Step, pieces: Iterable[bytes | memoryview], gone: Iterable[int]) -> None:
-    """Leave a file, and remove those of so many steps before."""
+    """Leave a file, and remove those of so many steps before. The first of them is written over: a new one of 10 MB
+    takes twice the time, since the system must find room for it and take back that of the old one."""
     if PLACE is None:
         return
     unfinished = PLACE / f"{step.birth}.{step.number}.{os.getpid()}"
+    first, *others = (_file(PLACE, step, step.number - before) for before in gone)
     try:
         PLACE.mkdir(mode=0o700, exist_ok=True)
-        with unfinished.open("wb") as file:
+        with suppress(FileNotFoundError):
+            first.replace(unfinished)
+        with unfinished.open("r+b" if unfinished.exists() else "wb") as file:
             for piece in pieces:
                 file.write(piece)
+            file.truncate()
         unfinished.replace(_file(PLACE, step, step.number))
-        for before in gone:
-            _file(PLACE, step, step.number - before).unlink(missing_ok=True)
+        for other in others:
+            other.unlink(missing_ok=True)
         if step.number % _TURN == 1:
             _remove_old(PLACE)
     except OSError:  # the disk is full, or the directory is gone with its executor: the state store has everything
@@ -164,6 +171,11 @@ def _read(file: Path) -> npt.NDArray[np.uint8]:
     """The bytes of a file, in memory that can be changed. What another user has left is not for us: a pickled bucket
     can run code."""
     with file.open("rb") as opened:
-        if os.fstat(opened.fileno()).st_uid != _USER:
+        found = os.fstat(opened.fileno())
+        if found.st_uid != _USER:
             raise PermissionError(file)
-        return np.fromfile(opened, np.uint8)
+        memory = np.fromfile(opened, np.uint8)
+    now = file.stat()
+    if (now.st_ino, now.st_mtime_ns) != (found.st_ino, found.st_mtime_ns):  # written over meanwhile
+        raise FileNotFoundError(file)
+    return memory
