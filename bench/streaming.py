@@ -70,7 +70,7 @@ class Size:
     """How long latency is looked at."""
 
 
-WHOLE = Size(100_000, 20_000, 1_000_000, 150, 60, 60)
+WHOLE = Size(100_000, 20_000, 1_000_000, 300, 60, 60)
 TINY = Size(2_000, 400, 5_000, 9, 15, 15)
 IN_A_TURN = 5
 """Micro-batches after which the next of the queries that are compared goes on."""
@@ -321,8 +321,8 @@ def measure(settings: Settings) -> Section:
             "a → b → c within 1 hour, past last event; the watermark 1 second behind. What is compared runs in one JVM "
             f"and takes turns, {IN_A_TURN} micro-batches at a time, so it is of the same age and finds the machine "
             f"equally fast. CPU seconds: the median of the last third of {size.batches} micro-batches, because the JVM "
-            "compiles its code on the way, and what lasts is what a long stream costs. Ratio: the median of the last "
-            f"third of the turns. {FIRST_NAME}: their mean. "
+            "compiles its code on the way, and what lasts is what a long stream costs. Ratio: each turn against the "
+            f"other's before and after it, the median of the last half. {FIRST_NAME}: their mean. "
             f"many live keys: {size.live:,} open runs, of which a micro-batch touches {size.keys:,}.",
             "latency: from the moment at which an event is made to the moment at which its match has reached the sink, "
             f"at micro-batches of 1 second, {EVENTS_A_SECOND:,} events a second through a socket, watermark 0, over "
@@ -431,9 +431,13 @@ def in_turns(*queries: Turned) -> list[Ended]:
 
 
 def compared(one: Progress, other: Progress) -> float:
-    """How many times the other's CPU seconds one query takes: turn by turn, the median of the last third."""
-    pairs = [(mean(mine), mean(its)) for mine, its in zip(one.by_turn, other.by_turn, strict=False) if mine and its]
-    return median(mine / its for mine, its in pairs[-max(1, len(pairs) // 3) :])
+    """How many times the CPU seconds of the other query, which begins, one takes: each of its turns against the other's
+    before and after it, the median of the last half."""
+    around = zip(one.by_turn, other.by_turn, other.by_turn[1:], strict=False)
+    ratios = [
+        2 * mean(mine) / (mean(before) + mean(after)) for mine, before, after in around if mine and before and after
+    ]
+    return median(ratios[-max(1, len(ratios) // 2) :])
 
 
 def steady(used: dict[int, float]) -> float:
