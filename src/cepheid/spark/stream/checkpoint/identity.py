@@ -32,7 +32,7 @@ _CALLED = {
     "time": "the time",
     "leftovers": "what else is looked for",
 }
-_ANEW = "start with a new checkpoint, and with the events that\n  still matter read again from the source."
+_ANEW = "start with a new checkpoint, and the events that\n  still matter as its history: start(history=…)."
 
 
 @dataclass(frozen=True, slots=True)

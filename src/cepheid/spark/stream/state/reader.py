@@ -76,7 +76,7 @@ class StateReader:
         return self._frame([pa.Table.from_pylist(rows, schema=arrow_schema(schema))], schema)
 
     def totals(self) -> Totals:
-        """How many runs and events wait, without reading the state itself."""
+        """How many runs and events wait; the state itself stays where it is."""
         return totals(self._session, self._checkpoint)
 
     def _frame(self, tables: list[pa.Table], schema: StructType) -> DataFrame:

@@ -1,4 +1,4 @@
-"""How much a checkpoint holds, from the small heads of its buckets: the state itself is not read for that.
+"""How much a checkpoint holds, from the small heads of its buckets: nothing else of the state comes to the driver.
 
 In: a session and the path of a checkpoint. Out: `Totals`. Called by whatever shows or follows a stream.
 """
