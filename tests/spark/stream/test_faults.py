@@ -132,7 +132,11 @@ GARBAGE = [
         "the identity of the checkpoint .* is damaged: 'no JSON' does not say what the state belongs to",
     ),
     ("identity", '{"pattern": "f1", "buckets": [0]}', "has format 1, this version of Cepheid reads format 3"),
-    ("identity", '{"format": 2, "pattern": "f1", "buckets": [0]}', "has format 2, .*\n.*new checkpoint, and the events"),
+    (
+        "identity",
+        '{"format": 2, "pattern": "f1", "buckets": [0]}',
+        "has format 2, .*\n.*new checkpoint, and the events",
+    ),
     ("plan", "{}", "the plan that the checkpoint .* keeps is damaged"),
 ]
 """What Cepheid keeps beside Spark's files, and what is said of it."""

@@ -23,6 +23,7 @@ from cepheid.spark.stream.accounts import COUNTED
 from cepheid.spark.stream.checkpoint.identity import Identity
 from cepheid.spark.stream.state import store as streaming_store
 from cepheid.spark.stream.state.bucket import BucketRuns
+from cepheid.spark.stream.state.pending import slots_of
 from cepheid.spark.stream.state.saved import SavedValues
 from cepheid.spark.stream.state.saved import saved_buckets as checkpointed
 from cepheid.spark.stream.state.store import BucketStore
@@ -557,3 +558,16 @@ def saved_buckets(stream: OperatorStream) -> list[BucketRuns]:
     found = [BucketStore(values, stream.work).load(number)[1] for number, values in saved.items()]
     streaming_store._MEMORY.update(in_memory)
     return found
+
+
+@given(st.lists(st.integers(0, 6)), st.lists(st.integers(0, 9)))
+def test_slots_of_keys(known: list[int], came: list[int]) -> None:
+    """Each key has one slot, known keys keep theirs, and new ones follow in the order in which they came."""
+
+    def hashes(numbers: list[int]) -> pa.Array:
+        return pa.array([number.to_bytes(16, "big") for number in numbers], pa.binary(16))
+
+    expected = list(dict.fromkeys([*dict.fromkeys(known), *came]))
+    slots, keys = slots_of(hashes(list(dict.fromkeys(known))), hashes(came))
+    assert keys.equals(hashes(expected))
+    assert slots.tolist() == [expected.index(number) for number in came]
