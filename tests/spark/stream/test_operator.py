@@ -391,6 +391,19 @@ def test_a_neighbours_steps_are_there_though_a_base_has_replaced_them(
     assert ids(stream.found["matches"]) == [(1, 4), (2, 4), (3, 4)]
 
 
+def test_runs_of_a_large_state_are_counted_every_so_many_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streaming_store, "COUNTED", 0)
+    monkeypatch.setattr(streaming_store, "SELDOM", 4)
+    stream = stream_of(A_B.tree, buckets=1, workers=0)
+    for second in range(1, 7):
+        stream.batch(table([event(second, second, "a")]), milliseconds(second - 1) if second > 1 else 0)
+    changes = [row["runs_change"] for row in stream.counts]
+    assert len(changes) > 8
+    assert all((change > 0) == (step % 4 == 0) for step, change in enumerate(changes, 1))
+    stream.end()
+    assert stream.counts[-1]["runs"] == 0 == sum(row["runs_change"] for row in stream.counts)
+
+
 def test_a_step_that_was_not_committed_is_forgotten() -> None:
     stream = stream_of(A_B.tree, buckets=1)
     stream.batch(table([event(1, 1, "a")]), 0)

@@ -10,7 +10,8 @@ micro-batch, and so for all of them together:
     rows = irrelevant + late + rejected + handled + the change of pending
 
 A micro-batch calls the operator for the buckets that it touches. So `runs`, `pending` and `state_bytes` are those of
-the buckets touched; what all buckets hold is the sum of `runs_change` and `pending_change` over all micro-batches.
+the buckets touched; what all buckets hold is the sum of `runs_change` and `pending_change` over all micro-batches. Runs
+of a large bucket are counted in some micro-batches only (`state.store`).
 """
 
 from __future__ import annotations

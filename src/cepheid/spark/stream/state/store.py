@@ -51,6 +51,11 @@ SMALL_JOURNAL = 16 << 20
 """Bytes: a journal up to this size is not worth a new base, unless it has too many steps."""
 LONG_JOURNAL = 512
 """Steps of a journal: to read a bucket anew asks the state store for each, however small they are."""
+COUNTED = 64 << 20
+"""Bytes of base and journal up to which live runs are counted in each step. Counting half a million takes longer than a
+step that touches few of them."""
+SELDOM = 16
+"""Steps after which they are counted where there is more."""
 REMEMBERED = 1 << 30
 """Bytes of base and journal whose buckets one worker keeps in its memory."""
 
@@ -72,7 +77,8 @@ class Head:
     """When the bucket is to be looked at next, in milliseconds."""
     ended: bool
     runs: int
-    """Live runs and pending events after this step: counts say by how much they have changed since."""
+    """Live runs and pending events after this step: counts say by how much they have changed since. In a large state,
+    the runs when they were counted last."""
     pending: int
 
     @property
@@ -150,6 +156,7 @@ class BucketStore(Generic[AnyBucket]):
             self.values.clear()
             self._write(BASE, base)
             base_step, base_bytes, journal_bytes, size = step, len(base), 0, len(base)
+        is_counted = ended or anew or base_bytes + journal_bytes <= COUNTED or step % SELDOM == 0
         kept = entry if journal_bytes else written(names, [])  # a new base has what the step brought
         self._write(step, kept)
         new = Head(
@@ -162,7 +169,7 @@ class BucketStore(Generic[AnyBucket]):
             journal_bytes,
             timer,
             ended,
-            bucket.live_runs,
+            bucket.live_runs if is_counted else head.runs,
             bucket.pending_events,
         )
         saved_head = written(dataclasses.asdict(new), [self.work.identity.encode()])
