@@ -357,8 +357,9 @@ def test_a_worker_that_did_not_do_the_last_step_catches_up() -> None:
     assert sorted((m["a"]["id"], m["b"]["id"]) for m in stream.found["matches"]) == [(1, 3), (2, 3)]
 
 
-def test_a_journal_of_many_small_steps_gives_way_to_a_base(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streaming_store, "LONG_JOURNAL", 4)
+@pytest.mark.parametrize("limit", ["SHORT_JOURNAL", "LONG_JOURNAL"])
+def test_a_journal_of_many_small_steps_gives_way_to_a_base(monkeypatch: pytest.MonkeyPatch, limit: str) -> None:
+    monkeypatch.setattr(streaming_store, limit, 4)
     stream = stream_of(A_B.tree, buckets=1, workers=0)
     lengths = []
     for second in range(1, 13):

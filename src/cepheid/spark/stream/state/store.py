@@ -49,8 +49,10 @@ PIECE = LIGHT
 _OF_HEAD = (HEAD, 0)
 SMALL_JOURNAL = 16 << 20
 """Bytes: a journal up to this size is not worth a new base, unless it has too many steps."""
+SHORT_JOURNAL = 32
+"""Steps of a journal up to which that holds: with more, it gives way to a base as soon as it has more bytes."""
 LONG_JOURNAL = 512
-"""Steps of a journal: to read a bucket anew asks the state store for each, however small they are."""
+"""Steps of any journal: to read a bucket anew asks the state store for each, however small they are."""
 COUNTED = 64 << 20
 """Bytes of base and journal up to which live runs are counted in each step. Counting half a million takes longer than a
 step that touches few of them."""
@@ -150,7 +152,9 @@ class BucketStore(Generic[AnyBucket]):
         base_step, base_bytes = head.base_step, head.base_bytes
         journal_bytes = head.journal_bytes + len(entry)
         size = len(entry)
-        is_large = journal_bytes > max(SMALL_JOURNAL, base_bytes) or step - base_step > LONG_JOURNAL
+        steps = step - base_step
+        small = SMALL_JOURNAL if steps <= SHORT_JOURNAL else 0
+        is_large = journal_bytes > max(small, base_bytes) or steps > LONG_JOURNAL
         if is_large or ended or anew:
             base = bucket.to_bytes()
             self.values.clear()
