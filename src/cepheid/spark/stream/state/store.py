@@ -10,7 +10,7 @@ What is kept of a bucket:
   what the engine does depends on events and time only, not on how they are split into steps;
 * a *head*: how far the watermark is, which entries count, the next timer, and what the state belongs to.
 
-A step writes the events that it brings and the head, nothing else. When the journal has grown as large as the base, or
+A step writes the events that it brings and the head, nothing else. When the journal has grown larger than the base, or
 long, a new base is written and the journal begins anew; so each byte of state is written about once for each byte of
 input.
 
