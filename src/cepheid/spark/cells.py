@@ -59,8 +59,8 @@ def narrowed(rows: pa.Table) -> pa.Table:
 
 
 def with_copy(rows: pa.Table, name: str, copy: str) -> pa.Table:
-    """Rows that have a column a second time, as whole numbers: the copy is made where their cells are opened. Cells that
-    are joined have the same copies, since one plan packs them."""
+    """Rows that have a column a second time, as whole numbers: the copy is made where their cells are opened. Cells
+    that are joined have the same copies, since one plan packs them."""
     field = rows.schema.field(name).with_metadata({_COPY: copy})
     return rows.set_column(rows.schema.get_field_index(name), field, rows[name])
 
